@@ -1,0 +1,29 @@
+"""Signing in to the API with a bearer token."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from teams.models import ApiToken, User
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer hr_…`: a token that is known, not expired, of an active person."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        scheme, _space, secret = get_authorization_header(request).decode("latin-1").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = ApiToken.objects.select_related("user").filter(digest=ApiToken.digest_of(secret.strip())).first()
+        now = timezone.now()
+        if token is None or token.expires_at <= now or not token.user.is_active:
+            raise AuthenticationFailed(_("This token is not known, has expired or was revoked."))
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"

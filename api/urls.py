@@ -1,0 +1,20 @@
+"""Addresses below /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.permissions import AllowAny
+
+from api import budgets, estimates, prices, projects, proposals, tokens, usage
+
+urlpatterns = [
+    path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
+    *tokens.urlpatterns,
+    *estimates.urlpatterns,
+    *projects.urlpatterns,
+    *proposals.urlpatterns,
+    *budgets.urlpatterns,
+    *usage.urlpatterns,
+    *prices.urlpatterns,
+]

@@ -1,0 +1,1 @@
+"""The frame: settings, urls, celery, bootstrap, embedded servers. Nothing imports it."""

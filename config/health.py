@@ -1,0 +1,36 @@
+"""Is the product able to work: do database and broker answer?"""
+
+from __future__ import annotations
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, JsonResponse
+
+
+def health(request: HttpRequest) -> JsonResponse:
+    """200 when both answer, else 503; the body says which."""
+    answers = {"database": database_answers(), "broker": broker_answers()}
+    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+
+
+def database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            return cursor.fetchone() == (1,)
+    except DatabaseError:
+        return False
+
+
+def broker_answers() -> bool:
+    try:
+        return bool(broker().ping())
+    except redis.RedisError:
+        return False
+
+
+def broker() -> redis.Redis:
+    """A client of the broker, also for the socket form `redis+socket:///path?virtual_host=0` that Celery reads."""
+    url = settings.REDIS_URL.replace("redis+socket://", "unix://").replace("virtual_host=", "db=")
+    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)

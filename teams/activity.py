@@ -1,0 +1,46 @@
+"""The activity log: every change leaves one row that says who did what to what."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django.db import models
+
+from core.money import exact_text
+
+from .models import Activity, Project, Team, User
+
+
+def record(
+    verb: str,
+    *,
+    by: User | None,
+    project: Project | None = None,
+    team: Team | None = None,
+    subject: models.Model | None = None,
+    **facts: Any,
+) -> Activity:
+    """Write one row. `by=None` is the product itself; facts are kept as JSON, money as exact text."""
+    return Activity.objects.create(
+        by=by,
+        verb=verb,
+        project=project,
+        team=team or (project.team if project else None),
+        subject_type=subject._meta.label_lower if subject else "",
+        subject_id=str(subject.pk) if subject else "",
+        facts={name: as_json(value) for name, value in facts.items()},
+    )
+
+
+def as_json(value: Any) -> Any:
+    """Decimals as exact text, dates and models as their text, the rest as it is."""
+    if isinstance(value, Decimal):
+        return exact_text(value)
+    if isinstance(value, dict):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

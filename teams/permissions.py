@@ -1,0 +1,66 @@
+"""Who may do what: one question each. A role in the whole organisation counts for every team."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from .models import Membership, Project, Role, Team, User
+
+
+def has_role(user: User, role: Role | str, team: Team | None = None) -> bool:
+    """Does the person hold the role, for this team or for the whole organisation?"""
+    where = Q(team__isnull=True) | (Q(team=team) if team else Q(pk__in=[]))
+    return user.is_active and Membership.objects.filter(where, user=user, role=role).exists()
+
+
+def people_with_role(role: Role | str, team: Team | None = None) -> QuerySet[User]:
+    """Active people who hold the role for this team or for the whole organisation."""
+    where = Q(memberships__team__isnull=True) | (Q(memberships__team=team) if team else Q(pk__in=[]))
+    return User.objects.filter(where, memberships__role=role, is_active=True).distinct()
+
+
+def may_see_project(user: User, project: Project) -> bool:
+    return Project.objects.visible_to(user).filter(pk=project.pk).exists()
+
+
+def may_write_plans(user: User, team: Team) -> bool:
+    """Members and managers of the team write its plans and proposals."""
+    return has_role(user, Role.MEMBER, team) or has_role(user, Role.MANAGER, team)
+
+
+def may_fund(user: User, team: Team) -> bool:
+    """New money on a line: managers of the team, directors, finance."""
+    return any(has_role(user, role, team) for role in (Role.MANAGER, Role.DIRECTOR, Role.FINANCE))
+
+
+def may_transfer(user: User, team: Team) -> bool:
+    """Money between the lines of a project: managers of the team, finance."""
+    return has_role(user, Role.MANAGER, team) or has_role(user, Role.FINANCE)
+
+
+def may_open_projects(user: User, team: Team) -> bool:
+    return has_role(user, Role.MANAGER, team) or has_role(user, Role.FINANCE)
+
+
+def may_keep_prices(user: User) -> bool:
+    return user.is_active and (user.is_superuser or has_role(user, Role.PRICE_KEEPER))
+
+
+def may_import_usage(user: User) -> bool:
+    """Operators, and the machine accounts that push bills and logs."""
+    return user.is_active and (
+        user.is_superuser
+        or has_role(user, Role.OPERATOR)
+        or has_role(user, Role.MACHINE)
+        or has_role(user, Role.FINANCE)
+    )
+
+
+def may_allocate(user: User) -> bool:
+    """Write allocation rules and re-assign usage."""
+    return user.is_active and (user.is_superuser or has_role(user, Role.OPERATOR) or has_role(user, Role.FINANCE))
+
+
+def may_see_all_usage(user: User) -> bool:
+    """Usage that no project owns is shown to whoever has a role in the whole organisation."""
+    return user.is_active and (user.is_superuser or user.memberships.filter(team__isnull=True).exists())

@@ -1,0 +1,93 @@
+"""Changes to the organisation: projects, people's settings, tokens; and conversion between currencies."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import date, datetime, timedelta
+
+from django.db import transaction
+from django.utils.text import slugify
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError, Fault
+
+from . import activity, permissions
+from .models import ApiToken, CostCentre, Project, Team, User
+
+TOKEN_LIFE = timedelta(days=30)
+SCOPES = ("read", "plans", "usage", "metrics", "can_start")
+
+
+@transaction.atomic
+def open_project(
+    *,
+    by: User,
+    team: Team,
+    name: str,
+    currency: str,
+    task_type: str,
+    cost_centre: CostCentre | None = None,
+    starts_on: date | None = None,
+    ends_on: date | None = None,
+) -> Project:
+    """Open a project of a team. Managers of the team and finance may."""
+    if not permissions.may_open_projects(by, team):
+        raise DomainError(_("Only a manager of %(team)s or finance opens its projects.") % {"team": team})
+    if starts_on and ends_on and ends_on <= starts_on:
+        raise DomainError(
+            _("A project must end after it starts."),
+            faults=[Fault("ends_on", str(ends_on), _("must be after %(start)s") % {"start": starts_on})],
+        )
+    project = Project.objects.create(
+        team=team,
+        name=name,
+        slug=free_slug(name),
+        currency=currency,
+        task_type=task_type,
+        cost_centre=cost_centre,
+        starts_on=starts_on,
+        ends_on=ends_on,
+    )
+    activity.record("project.opened", by=by, project=project, subject=project, name=name)
+    return project
+
+
+def free_slug(name: str) -> str:
+    """A short name for addresses and commands that no project has yet."""
+    stem = slugify(name)[:50] or "project"
+    taken = set(Project.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    candidates = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3))]
+    return next(slug for slug in candidates if slug not in taken)
+
+
+@transaction.atomic
+def issue_token(*, by: User, now: datetime, name: str = "", scopes: tuple[str, ...] = SCOPES) -> tuple[ApiToken, str]:
+    """A new key for the person, and its secret, which is shown this once. It lives 30 days."""
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown:
+        raise DomainError(_("Unknown scope."), faults=[Fault("scopes", unknown, _("unknown scope"), ", ".join(SCOPES))])
+    secret = "hr_" + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user=by, name=name, digest=ApiToken.digest_of(secret), scopes=list(scopes), expires_at=now + TOKEN_LIFE
+    )
+    activity.record("token.issued", by=by, subject=token, name=name, scopes=list(scopes))
+    return token, secret
+
+
+@transaction.atomic
+def revoke_token(token: ApiToken, *, by: User) -> None:
+    """Make a key useless at once. Only its owner may."""
+    if token.user_id != by.pk:
+        raise DomainError(_("A token is revoked by the person it belongs to."))
+    activity.record("token.revoked", by=by, subject=token, name=token.name)
+    token.delete()
+
+
+@transaction.atomic
+def choose_look(*, by: User, language: str | None = None, theme: str | None = None) -> None:
+    """Keep the person's language and theme."""
+    chosen = {name: value for name, value in {"language": language, "theme": theme}.items() if value}
+    for name, value in chosen.items():
+        setattr(by, name, value)
+    by.full_clean(exclude=["password", "email", "name"])
+    by.save(update_fields=list(chosen) or None)

@@ -1,0 +1,41 @@
+"""The stage on which tests play: two teams, every role, and rows that must never matter."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tests import factories
+from teams.models import Role
+
+
+@pytest.fixture
+def stage(db) -> SimpleNamespace:
+    """Alice owns, Bob is on her team, Charlie is on another team and must see nothing."""
+    factories.organisation()
+    team, other_team = factories.team("Foundation"), factories.team("Search")
+    people = {
+        name: factories.user(f"{name}@example.com") for name in ("alice", "bob", "charlie", "manager", "other_manager")
+    }
+    for name in ("alice", "bob"):
+        factories.member(people[name], team, Role.MEMBER)
+    factories.member(people["charlie"], other_team, Role.MEMBER)
+    factories.member(people["manager"], team, Role.MANAGER)
+    factories.member(people["other_manager"], other_team, Role.MANAGER)
+    for name, role in {
+        "director": Role.DIRECTOR,
+        "finance": Role.FINANCE,
+        "keeper": Role.PRICE_KEEPER,
+        "operator": Role.OPERATOR,
+        "auditor": Role.AUDITOR,
+    }.items():
+        people[name] = factories.user(f"{name}@example.com")
+        factories.member(people[name], None, role)
+    return SimpleNamespace(
+        **people,
+        team=team,
+        other_team=other_team,
+        project=factories.project(team, "Base 7B"),
+        other_project=factories.project(other_team, "Ranking"),
+    )

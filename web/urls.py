@@ -1,0 +1,17 @@
+"""Addresses of the pages."""
+
+from __future__ import annotations
+
+from web import account, activity, home, prices, projects, proposals, retrospectives, usage, warnings
+
+urlpatterns = [
+    *home.urlpatterns,
+    *account.urlpatterns,
+    *projects.urlpatterns,
+    *proposals.urlpatterns,
+    *usage.urlpatterns,
+    *prices.urlpatterns,
+    *warnings.urlpatterns,
+    *retrospectives.urlpatterns,
+    *activity.urlpatterns,
+]
