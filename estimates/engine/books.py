@@ -1,0 +1,148 @@
+"""Prices and accelerators as the engine sees them: immutable rows, and the rules by which one of them is picked.
+
+A price row has no end. The price of an offer on a day is the latest row that starts on or before the day; of those
+with the same start, the one entered last. An offer whose latest row is withdrawn has no price. Between several
+offers, verified ones win over unverified ones, and of those left the middle one by amount is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+KINDS = {
+    "accelerator": "accelerator-hour",
+    "instance": "instance-hour",
+    "storage": "GB-month",
+    "network": "GB",
+    "electricity": "kWh",
+    "role": "fte-month",
+    "purchase": "accelerator",
+}
+"""What can have a price, and the usual unit of it."""
+
+MODES = ("on_demand", "committed", "spot", "own", "")
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+
+
+@dataclass(frozen=True)
+class PriceRow:
+    """One fact about a price, with where it comes from and how far it was verified."""
+
+    id: int | str
+    kind: str
+    item: str
+    provider: str
+    region: str
+    mode: str
+    unit: str
+    amount: Decimal
+    currency: str
+    valid_from: date
+    source: str = ""
+    verified: bool = False
+    withdrawn: bool = False
+    sequence: int = 0
+
+
+@dataclass(frozen=True)
+class PriceKey:
+    """What an estimate asked a price for. An empty provider or region asks for any."""
+
+    kind: str
+    item: str
+    provider: str
+    region: str
+    mode: str
+    currency: str
+
+    def matches(self, row: PriceRow) -> bool:
+        """Whether a row answers this question, on any day. This is also how an estimate is found to be affected."""
+        return (
+            row.kind == self.kind
+            and row.item == self.item
+            and row.mode == self.mode
+            and row.currency == self.currency
+            and self.provider in ("", row.provider)
+            and self.region in ("", row.region)
+        )
+
+    def as_list(self) -> list[str]:
+        return [self.kind, self.item, self.provider, self.region, self.mode, self.currency]
+
+
+@dataclass(frozen=True)
+class PriceBook:
+    """All rows that may be used. Announced rows (starting later) belong in it: a run is priced month by month."""
+
+    rows: tuple[PriceRow, ...]
+    index: Mapping[tuple[str, str, str, str], tuple[PriceRow, ...]] = field(init=False, repr=False, compare=False)
+
+    def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
+        object.__setattr__(self, "rows", tuple(rows))
+        index: dict[tuple[str, str, str, str], list[PriceRow]] = {}
+        for row in self.rows:
+            index.setdefault((row.kind, row.item, row.mode, row.currency), []).append(row)
+        object.__setattr__(self, "index", {key: tuple(found) for key, found in index.items()})
+
+    def answers(self, key: PriceKey) -> list[PriceRow]:
+        """Every row that answers the key, whatever its start."""
+        found = self.index.get((key.kind, key.item, key.mode, key.currency), ())
+        return [row for row in found if key.matches(row)]
+
+    def on(self, key: PriceKey, day: date) -> PriceRow | None:
+        """The row in force on a day, or None where there is no price.
+
+        Verified offers win over unverified ones; of several the middle one by amount (the lower of two).
+        """
+        latest: dict[tuple[str, str], PriceRow] = {}
+        for row in self.answers(key):
+            offer = (row.provider, row.region)
+            known = latest.get(offer)
+            if row.valid_from <= day and (known is None or _is_later(row, known)):
+                latest[offer] = row
+        offers = [row for row in latest.values() if not row.withdrawn]
+        candidates = [row for row in offers if row.verified] or offers
+        if not candidates:
+            return None
+        candidates.sort(key=lambda row: (row.amount, row.provider, row.region, str(row.id)))
+        return candidates[(len(candidates) - 1) // 2]
+
+    def changes(self, key: PriceKey, after: date) -> list[date]:
+        """The days after `after` on which a row that answers the key starts, in order."""
+        return sorted({row.valid_from for row in self.answers(key) if row.valid_from > after})
+
+
+def _is_later(row: PriceRow, known: PriceRow) -> bool:
+    return (row.valid_from, row.sequence) > (known.valid_from, known.sequence)
+
+
+@dataclass(frozen=True)
+class AcceleratorSpec:
+    """One kind of accelerator. Peaks are dense TFLOPS by precision; what is not known is absent, never guessed."""
+
+    slug: str
+    name: str
+    vendor: str
+    memory_gb: float | None
+    bandwidth_gbs: float | None
+    peaks: Mapping[str, float]
+    board_w: float | None = None
+    interconnect_gbs: float | None = None
+
+
+@dataclass(frozen=True)
+class AcceleratorBook:
+    """The catalogue of accelerators by slug."""
+
+    specs: tuple[AcceleratorSpec, ...]
+    index: Mapping[str, AcceleratorSpec] = field(init=False, repr=False, compare=False)
+
+    def __init__(self, specs: Iterable[AcceleratorSpec] = ()) -> None:
+        object.__setattr__(self, "specs", tuple(specs))
+        object.__setattr__(self, "index", {spec.slug: spec for spec in self.specs})
+
+    def find(self, slug: str) -> AcceleratorSpec | None:
+        return self.index.get(slug)
