@@ -1,0 +1,123 @@
+"""The design system as tags: docs/design-system.md shows each with its call."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.core.paginator import Page
+from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, RadioSelect
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from core.money import exact_text
+from web import charts, figures
+
+register = template.Library()
+KINDS = ("ok", "warn", "over", "info", "")
+
+
+@register.simple_tag(takes_context=True)
+def theme(context: template.Context) -> SafeString | str:
+    """The person's choice as an attribute of the page; nothing where the system decides."""
+    chosen = getattr(context.get("user"), "theme", "auto")
+    return format_html(' data-theme="{}"', chosen) if chosen in ("light", "dark") else ""
+
+
+@register.simple_tag
+def icon(name: str, extra: str = "", label: str = "") -> SafeString:
+    """One symbol of static/icons/tabler.svg; decoration unless it is given a label."""
+    said = format_html('role="img" aria-label="{}"', label) if label else SafeString('aria-hidden="true"')
+    address = static("icons/tabler.svg")
+    return format_html('<svg class="icon {}" {}><use href="{}#{}"/></svg>', extra, said, address, name)
+
+
+@register.simple_tag
+def money(amount: Decimal | None, currency: str = "", signed: bool = False) -> SafeString:
+    """An amount as read, with the exact one for whoever points at it or copies it."""
+    if amount is None:
+        return format_html('<span class="muted">{}</span>', figures.NOTHING)
+    value = figures.decimal_of(amount)
+    plus = "+" if signed and value > 0 else ""
+    exact = exact_text(value)
+    title = f"{exact} {currency}".strip()
+    text = figures.money_text(value, currency)
+    return format_html('<data value="{}" title="{}">{}{}</data>', exact, title, plus, text)
+
+
+@register.simple_tag
+def compact(amount: Decimal | None, currency: str = "") -> str:
+    return figures.compact_text(amount, currency)
+
+
+@register.simple_tag
+def percent(share: Decimal | float | None, digits: int = 1) -> str:
+    return figures.percent_text(share, digits)
+
+
+@register.simple_tag
+def state(kind: str, text: str) -> SafeString:
+    """A word with a colour: ok, warn, over, info, or plain."""
+    if kind not in KINDS:
+        raise ValueError(f"state {kind!r} is none of {KINDS}")
+    return format_html('<span class="state {}">{}</span>', kind, text)
+
+
+@register.inclusion_tag("web/_field.html")
+def field(bound: BoundField, unit: str = "", hint: str = "", optional: bool = True) -> dict[str, Any]:
+    """Label, input, errors and hints of one form field; `unit` stands behind the input."""
+    widget = bound.field.widget
+    kind = ""
+    if isinstance(widget, CheckboxSelectMultiple | RadioSelect):
+        kind = "group"
+    elif isinstance(widget, CheckboxInput):
+        kind = "check"
+    return {"field": bound, "unit": unit, "hint": hint, "optional": optional, "kind": kind}
+
+
+@register.inclusion_tag("web/_pagination.html", takes_context=True)
+def pagination(context: template.Context, page: Page, parameter: str = "page") -> dict[str, Any]:
+    """Links to the other pages of a list, keeping the rest of the address."""
+    request: HttpRequest = context["request"]
+
+    def address(number: int) -> str:
+        query = request.GET.copy()
+        query[parameter] = str(number)
+        return f"?{query.urlencode()}"
+
+    numbers = page.paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1)
+    return {
+        "page": page,
+        "pages": [(number, address(number) if isinstance(number, int) else None) for number in numbers],
+        "previous": address(page.number - 1) if page.has_previous() else "",
+        "next": address(page.number + 1) if page.has_next() else "",
+    }
+
+
+@register.inclusion_tag("web/_empty.html")
+def empty(title: str, text: str = "", url: str = "", label: str = "", symbol: str = "inbox") -> dict[str, Any]:
+    """Nothing here yet: what would stand here, and the one thing to do."""
+    return {"title": title, "text": text, "url": url, "label": label, "symbol": symbol}
+
+
+@register.inclusion_tag("web/_legend.html")
+def legend() -> dict[str, Any]:
+    """What the colours of the headroom bar mean."""
+    return {}
+
+
+@register.inclusion_tag("web/charts/bar.svg")
+def bar(status: Any, forecast: Any = None, warning: Decimal | None = None) -> dict[str, Any]:
+    """The headroom bar of a line's status; forecast and warning share may come with the status or beside it."""
+    return {
+        "bar": charts.headroom_bar(
+            budget=status.budget,
+            actual=status.actual,
+            committed=status.committed,
+            forecast=forecast or getattr(status, "forecast", None),
+            warning=warning or getattr(status, "warning_share", None) or Decimal("0.8"),
+        )
+    }
