@@ -1,0 +1,21 @@
+"""Django finds an app's models here: lines, proposals, approval, ledger."""
+
+from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation
+from .ledger import Entry
+from .lines import BudgetLine, Threshold, TouchedLine
+from .proposals import AskLine, Proposal, ProposalVersion
+
+__all__ = [
+    "ApprovalRule",
+    "ApprovalStep",
+    "AskLine",
+    "BudgetLine",
+    "Decision",
+    "DecisionLine",
+    "Delegation",
+    "Entry",
+    "Proposal",
+    "ProposalVersion",
+    "Threshold",
+    "TouchedLine",
+]

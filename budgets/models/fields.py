@@ -1,0 +1,20 @@
+"""What the tables of this app share: digits of money, the words of their choices, and protection of added rows."""
+
+from __future__ import annotations
+
+import pgtrigger
+
+from core.vocabulary import LINES
+from teams import labels
+
+LINE_CHOICES = [(str(category), labels.CATEGORIES[category]) for category in LINES]
+TASK_CHOICES = labels.choices(labels.TASK_TYPES)
+MONEY = {"max_digits": 24, "decimal_places": 4}
+"""Amounts people decide on, in whole smallest units of a currency."""
+EXACT_MONEY = {"max_digits": 40, "decimal_places": 20}
+"""Amounts that come from meters."""
+
+
+def only_added(name: str) -> pgtrigger.Protect:
+    """The database itself refuses to change or remove a row of this table."""
+    return pgtrigger.Protect(name=name, operation=pgtrigger.Update | pgtrigger.Delete)

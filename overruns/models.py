@@ -1,0 +1,119 @@
+"""Flags: thresholds that were reached, their crossings, and the forecasts they were judged by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pgtrigger
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from budgets.models import BudgetLine, Threshold
+from budgets.models.fields import EXACT_MONEY
+from teams.models import Project, User
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+
+class FlagQuerySet(models.QuerySet["Flag"]):
+    def visible_to(self, user: User | AnonymousUser) -> FlagQuerySet:
+        return self.filter(line__project__in=Project.objects.visible_to(user))
+
+    def standing(self) -> FlagQuerySet:
+        """Flags whose threshold is reached now, whether or not someone answered."""
+        return self.filter(state__in=[Flag.State.ABOVE, Flag.State.ACKNOWLEDGED, Flag.State.MUTED])
+
+
+class Flag(models.Model):
+    """A threshold of a line that was reached at least once in its period."""
+
+    class State(models.TextChoices):
+        BELOW = "below", _("below again")
+        ABOVE = "above", _("reached")
+        ACKNOWLEDGED = "acknowledged", _("acknowledged")
+        MUTED = "muted", _("muted")
+        CLOSED = "closed", _("closed")
+
+    line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="flags")
+    threshold = models.OneToOneField(Threshold, models.PROTECT, related_name="flag")
+    state = models.CharField(max_length=12, choices=State.choices)
+    crossed_at = models.DateTimeField(help_text=_("When it was last reached from below."))
+    value = models.DecimalField(**EXACT_MONEY, help_text=_("What was measured when it was last judged."))
+    limit = models.DecimalField(**EXACT_MONEY, help_text=_("What the value was held against."))
+    told_value_share = models.DecimalField(max_digits=20, decimal_places=6, null=True)
+    incomplete = models.BooleanField(default=False)
+    cause = models.TextField(blank=True)
+    acknowledged_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    acknowledged_at = models.DateTimeField(null=True)
+    muted_until = models.DateField(null=True)
+
+    objects = FlagQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-crossed_at", "-id"]
+        indexes = [models.Index(fields=["line", "state"], name="flags_of_a_line")]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state="acknowledged") | ~Q(cause=""), name="an_acknowledged_flag_has_a_cause"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="muted") | Q(muted_until__isnull=False), name="a_muted_flag_has_a_date"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.threshold}"
+
+    @property
+    def is_overrun(self) -> bool:
+        return self.threshold.is_limit
+
+
+class Crossing(models.Model):
+    """One change of a flag's side, as it was judged. Only added."""
+
+    class Kind(models.TextChoices):
+        CROSSED = "crossed", _("reached")
+        UNCROSSED = "uncrossed", _("fell below again")
+        CLOSED = "closed", _("closed with its period")
+
+    flag = models.ForeignKey(Flag, models.PROTECT, related_name="crossings")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    at = models.DateTimeField(default=timezone.now)
+    value = models.DecimalField(**EXACT_MONEY)
+    limit = models.DecimalField(**EXACT_MONEY)
+    incomplete = models.BooleanField(default=False)
+    told = models.BooleanField()
+    is_overrun = models.BooleanField()
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        indexes = [models.Index(fields=["id"], condition=Q(is_overrun=True, kind="crossed"), name="overruns")]
+        triggers = [pgtrigger.Protect(name="crossings_are_only_added", operation=pgtrigger.Update | pgtrigger.Delete)]
+
+    def __str__(self) -> str:
+        return f"{self.flag} {self.kind}"
+
+
+class Forecast(models.Model):
+    """What a line was expected to have cost at the end of its period, as of an instant. Only added."""
+
+    line = models.ForeignKey(BudgetLine, models.CASCADE, related_name="forecasts")
+    at = models.DateTimeField(default=timezone.now)
+    p10 = models.DecimalField(**EXACT_MONEY)
+    p50 = models.DecimalField(**EXACT_MONEY)
+    p90 = models.DecimalField(**EXACT_MONEY)
+    to_come = models.DecimalField(**EXACT_MONEY, help_text=_("Of it: approved work still to come."))
+    baseline = models.DecimalField(**EXACT_MONEY, help_text=_("Of it: the usual spending of the remaining days."))
+    passes_limit_on = models.DateField(null=True, help_text=_("The day on which the median reaches the line."))
+    fresh_until = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        indexes = [models.Index(fields=["line", "-at", "-id"], name="forecasts_of_a_line")]
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.p50} ({self.p10} to {self.p90})"
