@@ -8,7 +8,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -64,7 +63,7 @@ class TokenView(APIView):
         asked = form.validated_data
         user = authenticate(request, username=asked["email"].lower(), password=asked["password"])
         if user is None:
-            raise AuthenticationFailed(_("E-mail or password is wrong."))
+            return Response({"code": "wrong", "message": _("E-mail or password is wrong."), "errors": []}, status=401)
         scopes = tuple(asked.get("scopes") or services.SCOPES)
         token, secret = services.issue_token(by=user, now=timezone.now(), name=asked["name"], scopes=scopes)
         return Response({"token": secret, "expires_at": token.expires_at, "scopes": token.scopes})

@@ -31,6 +31,4 @@ def broker_answers() -> bool:
 
 
 def broker() -> redis.Redis:
-    """A client of the broker, also for the socket form `redis+socket:///path?virtual_host=0` that Celery reads."""
-    url = settings.REDIS_URL.replace("redis+socket://", "unix://").replace("virtual_host=", "db=")
-    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
+    return redis.Redis.from_url(settings.CACHES["default"]["LOCATION"], socket_timeout=2, socket_connect_timeout=2)

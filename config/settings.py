@@ -35,6 +35,13 @@ DATABASES["default"]["CONN_MAX_AGE"] = env.int("CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = required("REDIS_URL")
+"""As Celery reads it; a socket is written `redis+socket:///path?virtual_host=0`."""
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL.replace("redis+socket://", "unix://").replace("virtual_host=", "db="),
+    }
+}
 
 INSTALLED_APPS = [
     "django.contrib.admin",

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import factories
 from teams.models import Role
+from tests import factories
 
 
 @pytest.fixture
