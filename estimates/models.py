@@ -110,6 +110,7 @@ class PriceUnit(models.TextChoices):
     INSTANCE_HOUR = "instance-hour", _("instance-hour")
     GB_MONTH = "GB-month", _("GB-month")
     GB = "GB", "GB"
+    GBIT_S_MONTH = "Gbit/s-month", _("Gbit/s-month")
     KWH = "kWh", "kWh"
     FTE_MONTH = "fte-month", _("person-month")
     ACCELERATOR = "accelerator", pgettext_lazy("unit of a price", "accelerator")
@@ -117,6 +118,14 @@ class PriceUnit(models.TextChoices):
 
 UNITS = {PriceKind(kind): PriceUnit(unit) for kind, unit in books.KINDS.items()}
 """The unit in which each kind is priced."""
+UNITS_OF_ITEMS = {(PriceKind.NETWORK, "peak_bandwidth"): PriceUnit.GBIT_S_MONTH}
+"""Items that have another unit than the rest of their kind."""
+
+
+def unit_of(kind: str, item: str) -> PriceUnit:
+    """What one amount of this item's price buys."""
+    known = PriceKind(kind)
+    return UNITS_OF_ITEMS.get((known, item), UNITS[known])
 
 
 class PriceQuerySet(models.QuerySet["Price"]):
@@ -185,8 +194,10 @@ class Price(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(amount__gte=0), name="price_is_not_negative"),
             models.CheckConstraint(
-                condition=models.Q(
-                    *(Q(kind=kind.value, unit=unit.value) for kind, unit in UNITS.items()), _connector=Q.OR
+                condition=Q(
+                    *(Q(kind=kind.value, unit=unit.value) for kind, unit in UNITS.items()),
+                    *(Q(kind=kind.value, item=item, unit=unit.value) for (kind, item), unit in UNITS_OF_ITEMS.items()),
+                    _connector=Q.OR,
                 ),
                 name="price_unit_of_its_kind",
             ),

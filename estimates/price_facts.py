@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from core.errors import DomainError, Fault
 from core.money import CURRENCIES, parse_amount
 
-from .models import UNITS, PriceKind, PriceMode, Verification
+from .models import PriceKind, PriceMode, Verification, unit_of
 
 COLUMNS = (
     "kind",
@@ -41,7 +41,7 @@ NO = {"no", "false", "0", "n", "", "否"}
 
 @dataclass(frozen=True)
 class PriceFacts:
-    """One price row to be added. Item, provider and region are kept in small letters, so that plans find them."""
+    """One price row to be added. Names are kept as plans ask for them: `item_name`, `name_of`."""
 
     kind: str
     item: str
@@ -59,7 +59,7 @@ class PriceFacts:
 
     @property
     def unit(self) -> str:
-        return UNITS[PriceKind(self.kind)].value
+        return unit_of(self.kind, self.item).value
 
     @property
     def offer(self) -> tuple[str, str, str, str, str, str]:
@@ -96,14 +96,15 @@ class RowReader:
         verification = self.choice("verification", ["", *Verification.values])
         withdrawn = self.yes_or_no("withdrawn")
         amount, currency, valid_from = self.amount(), self.currency(), self.day("valid_from")
-        self.check_unit(kind)
+        item = item_name(kind, self.cell("item"))
+        self.check_unit(kind, item)
         if withdrawn and not self.cell("reason"):
             self.fault("reason", _("is missing"), _("why the offer is withdrawn"))
         if self.faults or amount is None or valid_from is None:
             return None
         return PriceFacts(
             kind=kind,
-            item=name_of(self.cell("item")),
+            item=item,
             provider=name_of(self.cell("provider")),
             region=name_of(self.cell("region")),
             mode=mode,
@@ -166,12 +167,17 @@ class RowReader:
             self.fault(name, _("is not a date"), _("a date such as 2027-01-31"))
             return None
 
-    def check_unit(self, kind: str) -> None:
+    def check_unit(self, kind: str, item: str) -> None:
         given = self.cell("unit")
-        if kind in PriceKind.values and given and given != UNITS[PriceKind(kind)]:
-            self.fault("unit", _("is not the unit of this kind"), UNITS[PriceKind(kind)].value)
+        if kind in PriceKind.values and given and given != unit_of(kind, item):
+            self.fault("unit", _("is not the unit of this kind"), unit_of(kind, item).value)
+
+
+def item_name(kind: str, text: str) -> str:
+    """An item as plans ask for it: a role in small letters, everything else as `name_of`."""
+    return " ".join(text.lower().split()) if kind == PriceKind.ROLE else name_of(text)
 
 
 def name_of(text: str) -> str:
-    """A name as plans and prices compare it: small letters, single spaces."""
-    return " ".join(text.lower().split())
+    """A name as plans and the catalogue write it: small letters, `-` for blanks."""
+    return "-".join(text.lower().split())

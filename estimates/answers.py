@@ -1,0 +1,70 @@
+"""What is kept of the engine's answer beside the answer itself: totals as money, and how two answers differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError
+from core.money import round_money
+from estimates.engine.plan import Plan
+
+from .models import Estimate
+
+LARGEST_TOTAL = Decimal(10) ** 25
+
+Answer = Mapping[str, Any]
+
+
+def fill(estimate: Estimate, plan: Plan, answer: Answer) -> None:
+    """Set what an estimate keeps of its plan and of the answer. Totals stay empty where the answer has none."""
+    total = answer["cost"]["total"] or {}
+    estimate.plan = plan.document
+    estimate.answer = answer
+    estimate.name = plan.name
+    estimate.currency = plan.currency
+    estimate.engine_version = answer["engine_version"]
+    estimate.samples = answer["samples"]
+    estimate.total_mean = as_money(total.get("mean"), plan.currency)
+    estimate.total_p10 = as_money(total.get("p10"), plan.currency)
+    estimate.total_p50 = as_money(total.get("p50"), plan.currency)
+    estimate.total_p90 = as_money(total.get("p90"), plan.currency)
+    estimate.ask_total = as_money((answer["ask"] or {}).get("total"), plan.currency)
+
+
+def as_money(number: float | None, currency: str) -> Decimal | None:
+    """A number of the engine as money, in the currency's smallest unit."""
+    if number is None:
+        return None
+    amount = round_money(Decimal(repr(number)), currency)
+    if abs(amount) >= LARGEST_TOTAL:
+        raise DomainError(_("This plan costs more than can be written down; look for a figure that is too large."))
+    return amount
+
+
+def moved_prices(before: Answer, after: Answer) -> list[dict[str, Any]]:
+    """The prices that differ between two answers: what, the old amount and the new; none stands for a missing one."""
+    old, new = _amounts(before), _amounts(after)
+    return [
+        {"what": what, "old": old.get(what), "new": new.get(what)}
+        for what in sorted(old.keys() | new.keys())
+        if old.get(what) != new.get(what)
+    ]
+
+
+def _amounts(answer: Answer) -> dict[str, list[Any]]:
+    amounts: dict[str, list[Any]] = {}
+    for row in answer["prices"]:
+        amounts.setdefault(str(row["what"]), []).append(row["amount"])
+    return amounts
+
+
+def why_no_total(answer: Answer) -> str:
+    """What keeps an answer from having a total."""
+    missing: Sequence[Any] = answer.get("price_missing") or []
+    if missing:
+        return _("no price for %(what)s") % {"what": ", ".join(str(what) for what in missing)}
+    return _("it is not feasible")
