@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from core.money import exact_text
-from web import charts, figures
+from web import figures
+from web.charts import breakdown
+from web.charts.bar import headroom_bar
+from web.charts.burn import Burn
+from web.charts.burn import burn_chart as draw_burn
 
 register = template.Library()
 KINDS = ("ok", "warn", "over", "info", "")
@@ -111,9 +116,9 @@ def legend() -> dict[str, Any]:
 
 @register.inclusion_tag("web/charts/bar.svg")
 def bar(status: Any, forecast: Any = None, warning: Decimal | None = None) -> dict[str, Any]:
-    """The headroom bar of a line's status; forecast and warning share may come with the status or beside it."""
+    """The headroom bar of a line's status; forecast and warning share come with the status or beside it."""
     return {
-        "bar": charts.headroom_bar(
+        "bar": headroom_bar(
             budget=status.budget,
             actual=status.actual,
             committed=status.committed,
@@ -121,3 +126,33 @@ def bar(status: Any, forecast: Any = None, warning: Decimal | None = None) -> di
             warning=warning or getattr(status, "warning_share", None) or Decimal("0.8"),
         )
     }
+
+
+@register.inclusion_tag("web/charts/burn.svg")
+def burn_chart(burn: Burn) -> dict[str, Any]:
+    """Plan, actual and forecast of a line over its period, against warning line and limit."""
+    return {"chart": draw_burn(burn)}
+
+
+@register.inclusion_tag("web/charts/shares.svg")
+def share_bar(parts: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The parts of a total: pairs of a name and an amount."""
+    return {"chart": breakdown.share_bar(parts)}
+
+
+@register.inclusion_tag("web/charts/tornado.svg")
+def tornado(drivers: Sequence[breakdown.Driver], middle: Any, currency: str = "") -> dict[str, Any]:
+    """What moves a total most, around its middle."""
+    return {"chart": breakdown.tornado(drivers, middle, currency)}
+
+
+@register.inclusion_tag("web/charts/strip.svg")
+def range_strip(outcomes: Sequence[breakdown.Outcome]) -> dict[str, Any]:
+    """Estimated ranges and what they came to."""
+    return {"chart": breakdown.range_strip(outcomes)}
+
+
+@register.inclusion_tag("web/charts/spark.svg")
+def spark(values: Sequence[Any], label: str) -> dict[str, Any]:
+    """The course of a few values, as small as a word."""
+    return {"d": breakdown.spark(values), "label": label}
