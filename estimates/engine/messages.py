@@ -6,6 +6,7 @@ calls `fault.translated(gettext)`.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,20 +94,23 @@ SENTENCES: Mapping[str, str] = {
     "mix_without_mixed": _("The mix holds own accelerators: say mode: mixed."),
     "mix_with_own": _("A mix of ways to rent makes no sense with mode: own; say mode: mixed."),
     "nothing_to_do": _("Nothing here costs anything: give at least one of the figures of this section."),
+    "members_without_life": _("Only a plan with task: life has members."),
     "member_twice": _("Another member has this name already."),
     "member_unknown": _("No earlier member has this name."),
     "accelerator_unknown": _("This accelerator is not in the catalogue."),
     "precision_unknown": _("The catalogue has no dense peak of %(accelerator)s at %(precision)s."),
+    "other_currency": _("A member has the currency of the life plan, %(currency)s."),
     "many_more": _("There are %(count)s more faults."),
 }
 
 ACCEPTED: Mapping[str, str] = {
     "number": _("a number"),
-    "whole": _("a whole number"),
-    "from_to": _("%(unit)s from %(low)s to %(high)s"),
-    "above_to": _("%(unit)s above %(low)s, up to %(high)s"),
-    "from_below": _("%(unit)s from %(low)s, below %(high)s"),
-    "above_below": _("%(unit)s above %(low)s, below %(high)s"),
+    "from_to": _("a number from %(low)s to %(high)s"),
+    "above_to": _("a number above %(low)s, up to %(high)s"),
+    "from_below": _("a number from %(low)s, below %(high)s"),
+    "above_below": _("a number above %(low)s, below %(high)s"),
+    "whole_from_to": _("a whole number from %(low)s to %(high)s"),
+    "in_unit": _("in %(unit)s"),
     "range": _("a range {low, mode, high} or {p10, p50, p90}"),
     "ordered": _("low ≤ mode ≤ high, or p10 ≤ p50 ≤ p90"),
     "one_of": _("one of: %(words)s"),
@@ -202,6 +206,9 @@ def outline(value: Any) -> str:
 
 def printable(text: str) -> str:
     """Characters that a terminal, a page or a database refuses are written as escapes."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in text
-    )
+    return "".join(char if is_showable(char) else ascii(char)[1:-1] for char in text)
+
+
+def is_showable(char: str) -> bool:
+    """Neither a control, format, surrogate or unassigned character, nor a break of line."""
+    return char.isprintable() or unicodedata.category(char) == "Zs"

@@ -7,15 +7,34 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError
+from estimates.engine.cells import Typed
+from estimates.engine.drafting import read_plan
+from estimates.engine.fields import FIELDS
+from estimates.engine.life import read_life
+from estimates.engine.messages import PlanFault, plan_fault
+from estimates.engine.reading import Tree, Unreadable, read_document
+from estimates.engine.requirements import EFFICIENCIES, FAILURE_MODEL
 from estimates.engine.values import Baseline, Value
+from estimates.engine.walking import Draft, default_of
 
-Cell = Value | str | bool | date
-Row = Mapping[str, Cell]
+Row = Mapping[str, Typed]
+
+MOST_FAULTS = 200
+OF_A_LIFE = ("currency", "contingency", "model_error")
+"""Sections whose defaults a life plan has itself; the others are its members'."""
 
 
 class PlanRefused(DomainError):
     """A plan document that cannot be estimated; `faults` names every place, value and what is accepted."""
+
+    def __init__(self, faults: list[PlanFault]) -> None:
+        more = len(faults) - MOST_FAULTS
+        shown = faults[:MOST_FAULTS] + ([plan_fault("", None, "many_more", count=more)] if more > 0 else [])
+        first = shown[0]
+        place = f"{first.path}: " if first.path else ""
+        rest = "" if len(faults) == 1 else f" (and {len(faults) - 1} more)"
+        super().__init__(f"{place}{first.message}{rest}", code="plan_refused", faults=list(shown))
 
 
 @dataclass(frozen=True)
@@ -50,6 +69,8 @@ class Plan:
     days: Mapping[str, date]
     tables: Mapping[str, tuple[Row, ...]]
     """Lists of rows by path: people, experiments, compute.pools, model.stages, inference.events, inference.tiers."""
+    profiles: Mapping[str, tuple[float, ...]]
+    """Weights of the 24 hours of a day: `inference.profile`."""
     given: frozenset[str]
     switched_off: frozenset[str] = frozenset()
     members: tuple[Member, ...] = field(default=())
@@ -83,4 +104,66 @@ class Plan:
 
 def parse_plan(document: str | bytes | Mapping[str, Any]) -> Plan:
     """Read a plan from YAML or JSON text, or from JSON already parsed; PlanRefused lists every fault."""
-    raise PlanRefused("the parser is not there yet", faults=[Fault("", None, "the parser is not there yet")])
+    try:
+        tree, faults = read_document(document)
+    except Unreadable as unreadable:
+        raise PlanRefused([unreadable.fault]) from None
+    draft, members = read_life(tree) if _is_life(tree) else (read_plan(tree, ""), [])
+    faults.extend(draft.faults)
+    if faults:
+        raise PlanRefused(faults)
+    return _finished(
+        draft,
+        tuple(Member(member.name, _finished(member.draft), member.start_month, member.after) for member in members),
+    )
+
+
+def _is_life(tree: Tree) -> bool:
+    return isinstance(tree.get("task"), str) and tree["task"].strip().lower() == "life"
+
+
+def _finished(draft: Draft, members: tuple[Member, ...] = ()) -> Plan:
+    """The plan of a draft without faults, constant defaults filled in."""
+    filled = Draft()
+    for path, typed in DEFAULTS.items():
+        if not _is_pointless(path, draft, bool(members)):
+            filled.keep(path, typed)
+    understood = {*draft.inputs, *draft.words, *draft.flags, *draft.days, *draft.profiles, *draft.tables}
+    return Plan(
+        document=draft.document,
+        name=draft.words.get("name", ""),
+        task=draft.words["task"],
+        currency=draft.words.get("currency", filled.words["currency"]),
+        inputs=filled.inputs | draft.inputs,
+        words=filled.words | draft.words,
+        flags=filled.flags | draft.flags,
+        days=draft.days,
+        tables={path: tuple(rows) for path, rows in draft.tables.items()},
+        profiles=draft.profiles,
+        given=frozenset(draft.seen & understood),
+        switched_off=frozenset(draft.off),
+        members=members,
+    )
+
+
+DEFAULTS: Mapping[str, Typed] = {
+    path: default_of(declared) for path, declared in FIELDS.items() if declared.default is not None and "*" not in path
+}
+
+
+def _is_pointless(path: str, draft: Draft, is_life: bool) -> bool:
+    """Whether a default would contradict what the document says."""
+    section = path.partition(".")[0]
+    if is_life and section not in OF_A_LIFE:
+        return True
+    if section in draft.off:
+        return True
+    if path.startswith("compute.mfu"):
+        return any(draft.has(other) for other in EFFICIENCIES[1:])
+    if path in FAILURE_MODEL:
+        return draft.has("reliability.goodput")
+    if path == "experiments.ratio":
+        return "experiments" in draft.tables
+    if path == "model.flops_per_parameter_token":
+        return draft.has("model.training_flops")
+    return path.startswith("model.attention_window.") and not draft.has("model.attention_window.tokens")

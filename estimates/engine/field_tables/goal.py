@@ -126,6 +126,22 @@ GOAL = (
         tasks=frozenset({"life"}),
         most_rows=50,
     ),
+    number(
+        "members.*.start_month",
+        "month",
+        Bounds(0, 1200),
+        "Begins after months",
+        "起始月（相对）",
+        (
+            "After the life begins or, with `after`, after the end of that member.",
+            "相对全周期起点；填写 after 时相对该成员结束。",
+        ),
+        section="goal",
+        whole=True,
+        ranged=False,
+        default=0.0,
+    ),
+    text("members.*.after", "After", "接续于", section="goal", longest=120),
 )
 
 DATA = (
