@@ -222,6 +222,16 @@ class Project(models.Model):
         return self.name
 
 
+class ActivityQuerySet(models.QuerySet["Activity"]):
+    def visible_to(self, user: User | AnonymousUser) -> ActivityQuerySet:
+        """What happened in own teams, and what one did oneself; everything for a role in the whole organisation."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_superuser or user.memberships.filter(team__isnull=True).exists():
+            return self
+        return self.filter(Q(by=user) | Q(team__in=user.memberships.values("team")))
+
+
 class Activity(models.Model):
     """One thing that happened: who, what, when, to what. Only added."""
 
@@ -233,6 +243,8 @@ class Activity(models.Model):
     subject_type = models.CharField(max_length=40, blank=True)
     subject_id = models.CharField(max_length=40, blank=True)
     facts = models.JSONField(default=dict)
+
+    objects = ActivityQuerySet.as_manager()
 
     class Meta:
         ordering = ["-at", "-id"]

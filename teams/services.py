@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from core.errors import DomainError, Fault
 
 from . import activity, permissions
-from .models import ApiToken, CostCentre, Project, Team, User
+from .models import ApiToken, CostCentre, Notification, Project, Team, User
 
 TOKEN_LIFE = timedelta(days=30)
 SCOPES = ("read", "plans", "usage", "metrics", "can_start")
@@ -91,3 +91,18 @@ def choose_look(*, by: User, language: str | None = None, theme: str | None = No
         setattr(by, name, value)
     by.full_clean(exclude=["password", "email", "name"])
     by.save(update_fields=list(chosen) or None)
+
+
+@transaction.atomic
+def rename_person(*, by: User, name: str) -> None:
+    """Change one's own name."""
+    old, by.name = by.name, name
+    by.save(update_fields=["name"])
+    activity.record("person.renamed", by=by, subject=by, old=old, name=name)
+
+
+@transaction.atomic
+def read_notifications(*, by: User, now: datetime, ids: list[int] | None = None) -> int:
+    """Mark one's notifications as read: those named, or all; how many that were."""
+    unread = Notification.objects.filter(user=by, read_at=None)
+    return (unread if ids is None else unread.filter(pk__in=ids)).update(read_at=now)
