@@ -80,7 +80,9 @@ def _misfit(amount: Decimal, suffix: str, field: Field) -> str | None:
         return "negative" if size < 0 <= bounds.low else "below"
     if bounds.is_above(size):
         if field.unit == "share" and bounds.high == 1:
-            return "mfu_is_tflops" if field.key.endswith("mfu") and size > 100 else "share_as_percent"
+            if field.key.endswith("mfu") and size > 100:
+                return "mfu_is_tflops"
+            return "share_as_percent" if 2 <= size <= 100 else "above"
         return "above"
     if field.whole and amount != amount.to_integral_value():
         return "not_whole"

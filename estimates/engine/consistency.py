@@ -85,20 +85,20 @@ def _mix(draft: Draft, prefix: str) -> None:
     if not shares:
         return
     if mode == "own":
-        draft.refuse(prefix + "compute.mix", None, "mix_with_own", (Phrase("leave_out"),))
+        draft.refuse(prefix + "compute.mix", draft.seen["compute.mix"], "mix_with_own", (Phrase("leave_out"),))
     elif mode != "mixed" and highest(shares.get("compute.mix.own")):
         draft.refuse(prefix + "compute.mode", mode, "mix_without_mixed", (Phrase("word", {"word": "mixed"}),))
-    _adds_up(draft, prefix + "compute.mix", list(shares.values()))
+    _adds_up(draft, prefix, "compute.mix", list(shares.values()))
 
 
 def _row_shares(draft: Draft, prefix: str, table: str) -> None:
     rows = draft.tables.get(table, [])
     shares = [row["share"] for row in rows if "share" in row]
     if shares and len(shares) == len(rows):
-        _adds_up(draft, prefix + table, [share for share in shares if isinstance(share, Point | Pert | Quantiles)])
+        _adds_up(draft, prefix, table, [share for share in shares if isinstance(share, Point | Pert | Quantiles)])
 
 
-def _adds_up(draft: Draft, path: str, shares: list[Value]) -> None:
+def _adds_up(draft: Draft, prefix: str, path: str, shares: list[Value]) -> None:
     """Plain shares add up to 1; ranges must at least be able to."""
     if any(isinstance(share, Baseline) for share in shares):
         return
@@ -106,7 +106,7 @@ def _adds_up(draft: Draft, path: str, shares: list[Value]) -> None:
     most = sum(highest(share) or 0 for share in shares)
     if least > 1 + SUM_TOLERANCE or most < 1 - SUM_TOLERANCE:
         wrong = least if least > 1 else most
-        draft.refuse(path, None, "shares_not_one", (Phrase("sum_one"),), sum=f"{wrong:.6g}")
+        draft.refuse(prefix + path, draft.seen[path], "shares_not_one", (Phrase("sum_one"),), sum=f"{wrong:.6g}")
 
 
 def _layout(draft: Draft, prefix: str) -> None:
@@ -119,5 +119,9 @@ def _layout(draft: Draft, prefix: str) -> None:
     if isinstance(count, Point) and group > 1 and count.value % group:
         parameters = {"group": group, "count": f"{count.value:g}"}
         draft.refuse(
-            prefix + "compute.parallelism", None, "layout_does_not_divide", (Phrase("leave_out"),), **parameters
+            prefix + "compute.parallelism",
+            draft.seen["compute.parallelism"],
+            "layout_does_not_divide",
+            (Phrase("leave_out"),),
+            **parameters,
         )

@@ -61,7 +61,7 @@ def read_life(tree: Tree) -> tuple[Draft, list[MemberDraft]]:
         if member is not None:
             members.append(member)
     draft.document["members"] = [member.document for member in members]
-    draft.seen.add("members")
+    draft.seen["members"] = rows
     return draft, members
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from core.errors import DomainError
@@ -124,10 +125,7 @@ def _is_life(tree: Tree) -> bool:
 
 def _finished(draft: Draft, members: tuple[Member, ...] = ()) -> Plan:
     """The plan of a draft without faults, constant defaults filled in."""
-    filled = Draft()
-    for path, typed in DEFAULTS.items():
-        if not _is_pointless(path, draft, bool(members)):
-            filled.keep(path, typed)
+    filled = _defaults(_settled(draft, bool(members)))
     understood = {*draft.inputs, *draft.words, *draft.flags, *draft.days, *draft.profiles, *draft.tables}
     return Plan(
         document=draft.document,
@@ -140,30 +138,37 @@ def _finished(draft: Draft, members: tuple[Member, ...] = ()) -> Plan:
         days=draft.days,
         tables={path: tuple(rows) for path, rows in draft.tables.items()},
         profiles=draft.profiles,
-        given=frozenset(draft.seen & understood),
+        given=frozenset(draft.seen.keys() & understood),
         switched_off=frozenset(draft.off),
         members=members,
     )
 
 
-DEFAULTS: Mapping[str, Typed] = {
-    path: default_of(declared) for path, declared in FIELDS.items() if declared.default is not None and "*" not in path
-}
+def _settled(draft: Draft, is_life: bool) -> frozenset[str]:
+    """Fields and sections whose defaults would contradict what the document says."""
+    settled = set(draft.off)
+    if is_life:
+        settled |= {path.partition(".")[0] for path in FIELDS} - set(OF_A_LIFE)
+    if any(draft.has(path) for path in EFFICIENCIES[1:]):
+        settled.add("compute.mfu")
+    if draft.has("reliability.goodput"):
+        settled.update(FAILURE_MODEL)
+    if "experiments" in draft.tables:
+        settled.add("experiments.ratio")
+    if draft.has("model.training_flops"):
+        settled.add("model.flops_per_parameter_token")
+    if not draft.has("model.attention_window"):
+        settled.add("model.attention_window")
+    return frozenset(settled)
 
 
-def _is_pointless(path: str, draft: Draft, is_life: bool) -> bool:
-    """Whether a default would contradict what the document says."""
-    section = path.partition(".")[0]
-    if is_life and section not in OF_A_LIFE:
-        return True
-    if section in draft.off:
-        return True
-    if path.startswith("compute.mfu"):
-        return any(draft.has(other) for other in EFFICIENCIES[1:])
-    if path in FAILURE_MODEL:
-        return draft.has("reliability.goodput")
-    if path == "experiments.ratio":
-        return "experiments" in draft.tables
-    if path == "model.flops_per_parameter_token":
-        return draft.has("model.training_flops")
-    return path.startswith("model.attention_window.") and not draft.has("model.attention_window.tokens")
+@lru_cache(maxsize=256)
+def _defaults(settled: frozenset[str]) -> Draft:
+    """The constant defaults of all fields but those that are settled. Shared by plans, never changed."""
+    filled = Draft()
+    for path, declared in FIELDS.items():
+        if declared.default is None or "*" in path:
+            continue
+        if not any(path == other or path.startswith(f"{other}.") for other in settled):
+            filled.keep(path, default_of(declared))
+    return filled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -33,9 +33,7 @@ def read_document(document: str | bytes | Mapping[str, Any]) -> tuple[Tree, list
     """The keys and values of a document, and the faults of its keys; Unreadable when it has no such thing."""
     if isinstance(document, str | bytes):
         return _read_text(_decoded(document))
-    _Walk().check(document, 1)
-    tree, faults = _as_tree(document)
-    return tree, faults
+    return _as_tree(document)
 
 
 def _decoded(document: str | bytes) -> str:
@@ -74,67 +72,52 @@ def _read_json(text: str) -> tuple[Tree, list[PlanFault]]:
     except json.JSONDecodeError as error:
         place = {"line": error.lineno, "column": error.colno, "problem": error.msg}
         raise Unreadable(plan_fault("", None, "broken_json", (Phrase("document"),), **place)) from None
-    _Walk().check(value, 1)
     return _as_tree(value)
 
 
 def _as_tree(value: Any) -> tuple[Tree, list[PlanFault]]:
     """Plain dictionaries and lists, with keys that are text; a key that stands twice is a fault."""
-    faults: list[PlanFault] = []
-    tree = _plain(value, "", faults)
+    copy = _PlainCopy()
+    tree = copy.of(value, "", 1)
     if not isinstance(tree, dict):
         raise Unreadable(plan_fault("", value, "not_a_mapping", (Phrase("document"),)))
-    return tree, faults
+    return tree, copy.faults
 
 
-def _plain(value: Any, path: str, faults: list[PlanFault]) -> Any:
-    if isinstance(value, Pairs):
-        return _from_pairs(value, path, faults)
-    if isinstance(value, Mapping):
-        return _from_pairs(value.items(), path, faults)
-    if isinstance(value, list | tuple):
-        return [_plain(item, below(path, index), faults) for index, item in enumerate(value)]
-    if value is None or isinstance(value, str | bool | int | float | Decimal):
-        return value
-    faults.append(plan_fault(path, None, "not_json", type=type(value).__name__))
-    return None
-
-
-def _from_pairs(pairs: Any, path: str, faults: list[PlanFault]) -> Tree:
-    tree: Tree = {}
-    for key, item in pairs:
-        if not isinstance(key, str):
-            faults.append(plan_fault(path, str(key), "key_not_text"))
-        elif key in tree:
-            faults.append(plan_fault(below(path, key), None, "duplicate_json_key", (Phrase("once"),)))
-        else:
-            tree[key] = _plain(item, below(path, key), faults)
-    return tree
-
-
-class _Walk:
-    """Counts levels and values before anything else looks at a document."""
+class _PlainCopy:
+    """Copies a parsed document and counts its levels and values, before anything else looks at it."""
 
     def __init__(self) -> None:
+        self.faults: list[PlanFault] = []
         self.values = 0
 
-    def check(self, value: Any, depth: int) -> None:
+    def of(self, value: Any, path: str, depth: int) -> Any:
         self.values += 1
         if self.values > MOST_VALUES:
             raise Unreadable(plan_fault("", None, "too_many_values"))
-        children: Any = ()
-        if isinstance(value, Pairs):
-            children = (item for _, item in value)
-        elif isinstance(value, Mapping):
-            children = value.values()
-        elif isinstance(value, list | tuple):
-            children = value
-        else:
-            return
+        if value is None or isinstance(value, str | int | float | Decimal):
+            return value
         if depth > MOST_DEPTH:
             raise Unreadable(plan_fault("", None, "too_deep"))
-        for child in children:
-            self.check(child, depth + 1)
+        if isinstance(value, Pairs):
+            return self._of_pairs(value, path, depth)
+        if isinstance(value, Mapping):
+            return self._of_pairs(value.items(), path, depth)
+        if isinstance(value, list | tuple):
+            return [self.of(item, below(path, index), depth + 1) for index, item in enumerate(value)]
+        self.faults.append(plan_fault(path, None, "not_json", type=type(value).__name__))
+        return None
+
+    def _of_pairs(self, pairs: Iterable[tuple[Any, Any]], path: str, depth: int) -> Tree:
+        tree: Tree = {}
+        for key, item in pairs:
+            if not isinstance(key, str):
+                self.faults.append(plan_fault(path, str(key), "key_not_text"))
+            elif key in tree:
+                self.faults.append(plan_fault(below(path, key), None, "duplicate_json_key", (Phrase("once"),)))
+            else:
+                tree[key] = self.of(item, below(path, key), depth + 1)
+        return tree
 
 
 def _read_yaml(text: str) -> tuple[Tree, list[PlanFault]]:

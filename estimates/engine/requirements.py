@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 
 from estimates.engine.cells import accepted
+from estimates.engine.field_tables.goal import TRAINING
 from estimates.engine.fields import FIELDS
 from estimates.engine.messages import Phrase
 from estimates.engine.walking import Draft
@@ -38,16 +39,23 @@ ONE_KIND = (
 )
 """What pools of unlike accelerators say for each pool."""
 
-EXCLUSIVE: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    ((INSTEAD_OF_FAILURES,), FAILURE_MODEL),
-    (("compute.pools",), ONE_KIND),
-    (("model.stages",), ("data.tokens",)),
-    (("model.training_flops",), ("model.flops_per_parameter_token", "model.stages")),
-    (("inference.unit_cost_per_request",), ("inference.tiers",)),
-    (("experiments.ratio",), ("experiments",)),
-)
+EXCLUSIVE: Mapping[str, tuple[str, ...]] = {
+    INSTEAD_OF_FAILURES: FAILURE_MODEL,
+    "compute.pools": ONE_KIND,
+    "model.stages": ("data.tokens",),
+    "model.training_flops": ("model.flops_per_parameter_token", "model.stages"),
+    "inference.unit_cost_per_request": ("inference.tiers",),
+}
+"""A key, and what cannot stand beside it."""
 
-WORKING = ("pretrain", "continued_pretrain", "finetune", "evaluation")
+TOGETHER: Mapping[str, tuple[str, ...]] = {
+    "compute.instance": ("name", "accelerators"),
+    "model.attention_window": ("tokens",),
+    "acceptance": ("metric",),
+    "compute.committed": ("count", "hours"),
+}
+"""A section that is given must have these keys."""
+
 DATA_DRIVERS = (
     "data.raw_tb",
     "data.clean_tb",
@@ -57,79 +65,59 @@ DATA_DRIVERS = (
     "data.compliance_cost",
     "people",
 )
+"""What makes data work cost something."""
 
 
 def check_exclusive(draft: Draft, prefix: str) -> None:
     """Two ways to say one thing are a fault of the second."""
     given = [path for path in EFFICIENCIES if draft.has(path)]
     for path in given[1:]:
-        draft.refuse(
-            prefix + path, None, "exclusive", (Phrase("one_key_of", {"keys": ", ".join(EFFICIENCIES)}),), other=given[0]
-        )
-    for firsts, others in EXCLUSIVE:
-        for first in firsts:
+        allowed = (Phrase("one_key_of", {"keys": ", ".join(EFFICIENCIES)}),)
+        draft.refuse(prefix + path, draft.seen[path], "exclusive", allowed, other=given[0])
+    for first, others in EXCLUSIVE.items():
+        if draft.has(first):
             for other in others:
-                if draft.has(first) and draft.has(other) and first != other and not _is_ladder_alone(first, draft):
-                    draft.refuse(prefix + other, None, "exclusive", (Phrase("leave_out"),), other=first)
-
-
-def _is_ladder_alone(first: str, draft: Draft) -> bool:
-    """`experiments` is seen as a section too; only a list of rungs stands against the ratio."""
-    return first == "experiments.ratio" and "experiments" not in draft.tables
+                if draft.has(other):
+                    draft.refuse(prefix + other, draft.seen[other], "exclusive", (Phrase("leave_out"),), other=first)
 
 
 def check_required(draft: Draft, task: str, prefix: str) -> None:
     """Everything the task cannot be estimated without."""
-    for path in required_paths(draft, task):
-        if not draft.has(path):
-            allowed = accepted(FIELDS[path]) if path in FIELDS else (Phrase("list", {"rows": 100}),)
+    needed = [(path, "") for path in _needed_for(task, draft)] + list(_needed_beside(draft))
+    for path, because in needed:
+        if draft.has(path):
+            continue
+        allowed = accepted(FIELDS[path]) if path in FIELDS else (Phrase("rows", {"path": path}),)
+        if because:
+            draft.refuse(prefix + path, None, "missing_because", allowed, because=because)
+        else:
             draft.refuse(prefix + path, None, "missing_for_task", allowed, task=task)
     if task == "data_work" and not any(draft.has(path) for path in DATA_DRIVERS):
         draft.refuse(prefix + "data", None, "nothing_to_do", (Phrase("one_key_of", {"keys": ", ".join(DATA_DRIVERS)}),))
 
 
-def required_paths(draft: Draft, task: str) -> Iterable[str]:
-    """The paths that must be given, which depends on what else is given."""
-    if task in WORKING or (task == "ablation" and not draft.tables.get("experiments")):
-        yield from _work(draft, task)
-    if task in WORKING or task == "ablation":
+def _needed_for(task: str, draft: Draft) -> Iterator[str]:
+    """What the task itself asks for; a figure that is known already makes others superfluous."""
+    if task in TRAINING and not (task == "ablation" and draft.tables.get("experiments")):
+        yield from _work(draft)
+    if task in TRAINING or task == "evaluation":
         yield from _hardware(draft)
     if task == "ablation" and not draft.has("experiments.ratio"):
         yield "experiments"
     if task == "evaluation":
-        yield from ("evaluation.tokens", "evaluation.times")
-    if task == "finetune":
-        yield from {"lora": ["finetune.adapter_parameters"], "head_only": ["finetune.head_parameters"]}.get(
-            draft.words.get("finetune.strategy", "full"), []
-        )
+        yield from ("model.parameters", "evaluation.tokens", "evaluation.times")
     if task == "inference":
         yield from _service(draft)
     if task == "vector_store":
         yield "vectors.count"
-    if draft.words.get("compute.mode") == "mixed":
-        yield "compute.mix"
-    if draft.words.get("compute.mode") == "own" or draft.has("compute.mix.own"):
-        yield from ("compute.own.life_hours", "compute.own.occupancy", "compute.own.pue")
-    if draft.has("compute.instance"):
-        yield from ("compute.instance.name", "compute.instance.accelerators")
-    if draft.has("acceptance") and not draft.has("acceptance.at_most"):
-        yield from ("acceptance.metric", "acceptance.at_least")
-    if draft.has("model.attention_window"):
-        yield "model.attention_window.tokens"
 
 
-def _work(draft: Draft, task: str) -> Iterable[str]:
-    if draft.has("model.training_flops") and task != "evaluation":
-        return
-    if not draft.has("model.stages"):
-        yield "model.parameters"
-        if task != "evaluation":
-            yield "data.tokens"
-    if draft.words.get("model.architecture") == "encoder_decoder" and task in ("pretrain", "continued_pretrain"):
-        yield "model.flops_per_parameter_token"
+def _work(draft: Draft) -> Iterator[str]:
+    if not (draft.has("model.training_flops") or draft.has("model.stages")):
+        yield from ("model.parameters", "data.tokens")
 
 
-def _hardware(draft: Draft) -> Iterable[str]:
+def _hardware(draft: Draft) -> Iterator[str]:
     if draft.has("compute.pools"):
         return
     if not (draft.has("compute.peak_tflops") or draft.has("compute.tokens_per_second_per_accelerator")):
@@ -137,11 +125,34 @@ def _hardware(draft: Draft) -> Iterable[str]:
     yield "compute.count"
 
 
-def _service(draft: Draft) -> Iterable[str]:
+def _service(draft: Draft) -> Iterator[str]:
     yield "inference.requests_per_day"
     if draft.has("inference.unit_cost_per_request"):
         return
-    yield "model.parameters"
-    yield "inference.input_tokens"
+    yield from ("model.parameters", "inference.input_tokens")
     if not (draft.has("compute.pools") or draft.has("compute.peak_tflops")):
         yield "compute.accelerator"
+
+
+def _needed_beside(draft: Draft) -> Iterator[tuple[str, str]]:
+    """What one key asks of others, with the key."""
+    words = draft.words
+    if words.get("compute.mode") == "mixed":
+        yield "compute.mix", "compute.mode: mixed"
+    owned = "compute.mix.own" if draft.has("compute.mix.own") else "compute.mode: own"
+    if words.get("compute.mode") == "own" or draft.has("compute.mix.own"):
+        for path in ("compute.own.life_hours", "compute.own.occupancy", "compute.own.pue"):
+            yield path, owned
+    pretrains = words.get("task") in ("pretrain", "continued_pretrain") and not draft.has("model.training_flops")
+    if pretrains and words.get("model.architecture") == "encoder_decoder":
+        yield "model.flops_per_parameter_token", "model.architecture: encoder_decoder"
+    strategy = words.get("finetune.strategy", "full")
+    if strategy != "full":
+        key = "adapter_parameters" if strategy == "lora" else "head_parameters"
+        yield f"finetune.{key}", f"finetune.strategy: {strategy}"
+    for section, keys in TOGETHER.items():
+        if draft.has(section):
+            for key in keys:
+                yield f"{section}.{key}", section
+    if draft.has("acceptance.metric") and not draft.has("acceptance.at_most"):
+        yield "acceptance.at_least", "acceptance.metric"

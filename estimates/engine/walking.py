@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
@@ -47,22 +47,24 @@ class Draft:
     profiles: dict[str, tuple[float, ...]] = field(default_factory=dict)
     tables: dict[str, list[dict[str, Typed]]] = field(default_factory=dict)
     off: set[str] = field(default_factory=set)
-    seen: set[str] = field(default_factory=set)
-    """Paths that the document gives, understood or not."""
+    seen: dict[str, Any] = field(default_factory=dict)
+    """What the document gives, as it stands there, by path: understood or not."""
+    unknown_keys: int = 0
     faults: list[PlanFault] = field(default_factory=list)
 
     def keep(self, path: str, typed: Typed) -> None:
         """File a value under its path, by type."""
-        if isinstance(typed, bool):
-            self.flags[path] = typed
-        elif isinstance(typed, str):
-            self.words[path] = typed
-        elif isinstance(typed, date):
-            self.days[path] = typed
-        elif isinstance(typed, tuple):
-            self.profiles[path] = typed
-        elif isinstance(typed, Point | Pert | Quantiles | Baseline):
-            self.inputs[path] = typed
+        match typed:
+            case Point() | Pert() | Quantiles() | Baseline():
+                self.inputs[path] = typed
+            case bool():
+                self.flags[path] = typed
+            case str():
+                self.words[path] = typed
+            case date():
+                self.days[path] = typed
+            case tuple():
+                self.profiles[path] = typed
 
     def refuse(
         self, path: str, value: Any, code: str, allowed: tuple[Phrase, ...] = (), **parameters: str | int
@@ -100,11 +102,11 @@ def _section(tree: Tree, branch: Branch, path: str, draft: Draft, cut: int) -> T
     written: Tree = {}
     for key, raw in tree.items():
         child = branch.children.get(key) if key != "*" else None
-        place = below(path, key)
         if child is None:
-            _unknown(key, raw, branch, place, draft)
+            _unknown(key, raw, branch, below(path, key), draft)
         elif raw is not None:
-            draft.seen.add(place[cut:])
+            place = f"{path}.{key}" if path else key
+            draft.seen[place[cut:]] = raw
             found = _child(raw, child, place, draft, cut)
             if found is not None:
                 written[key] = found
@@ -148,7 +150,7 @@ def _with_convention(raw: Tree, declared: Field, path: str, draft: Draft, cut: i
     for key in CONVENTION_KEYS:
         word = FIELDS.get(f"{declared.path}.{key}")
         if word is not None and raw.get(key) is not None:
-            draft.seen.add(f"{path[cut:]}.{key}")
+            draft.seen[f"{path[cut:]}.{key}"] = raw[key]
             found = _field(raw[key], word, below(path, key), draft, cut)
             if found is not None:
                 written[key] = found
@@ -198,7 +200,7 @@ def _table(raw: Any, branch: Branch, path: str, draft: Draft, cut: int) -> list[
         for key, cell in cells.items():
             draft.keep(f"{place[cut:]}.{key}", cell.typed)
             if row.get(key) is not None:
-                draft.seen.add(f"{place[cut:]}.{key}")
+                draft.seen[f"{place[cut:]}.{key}"] = row[key]
     draft.tables[branch.path] = rows
     return written
 
@@ -252,7 +254,8 @@ def default_of(declared: Field) -> Typed:
 
 
 def _unknown(key: str, raw: Any, branch: Branch, path: str, draft: Draft) -> None:
-    near = _nearest(key, branch) if len(draft.faults) < MOST_SUGGESTIONS else None
+    draft.unknown_keys += 1
+    near = _nearest(key, branch) if draft.unknown_keys <= MOST_SUGGESTIONS else None
     allowed = (Phrase("keys", {"keys": ", ".join(branch.keys)}),)
     if near is None:
         draft.refuse(path, raw, "unknown_key", allowed)
@@ -265,10 +268,5 @@ def _nearest(key: str, branch: Branch) -> str | None:
     beside = get_close_matches(key[:60], branch.keys, 1, 0.75)
     if beside:
         return below(branch.path, beside[0])
-    return next(_places_called(key), None)
-
-
-def _places_called(key: str) -> Iterator[str]:
-    for path in (*FIELDS, *TABLES):
-        if path.rpartition(".")[2] == key and "*" not in path:
-            yield path
+    elsewhere = [path for path in (*FIELDS, *TABLES) if path.rpartition(".")[2] == key and "*" not in path]
+    return min(elsewhere, key=lambda path: path.count("."), default=None)
