@@ -1,0 +1,1 @@
+"""Measurements, each with its baseline in the same run. `make bench` prints them; no test is ever timed."""
