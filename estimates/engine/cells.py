@@ -234,7 +234,7 @@ def accepted(field: Field) -> tuple[Phrase, ...]:
 
 def _accepted_number(field: Field) -> tuple[Phrase, ...]:
     bounds = field.bounds
-    ends = {"low": written(Decimal(repr(bounds.low))), "high": written(Decimal(repr(bounds.high)))}
+    ends = {"low": written_bound(bounds.low), "high": written_bound(bounds.high)}
     code = ("above" if bounds.open_low else "from") + ("_below" if bounds.open_high else "_to")
     phrases = [Phrase("whole_from_to" if field.whole else code, ends)]
     if field.unit not in ("", "1", "share"):
@@ -253,3 +253,8 @@ def written(amount: Decimal) -> str:
     if amount and not -7 < amount.adjusted() < 10:
         return format(amount.normalize(), "g").replace("E+", "e").replace("e+", "e")
     return format(amount.normalize(), "f")
+
+
+def written_bound(number: float) -> str:
+    """An end of a range, or a default, as people write it."""
+    return written(Decimal(repr(number)))

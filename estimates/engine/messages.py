@@ -58,6 +58,7 @@ SENTENCES: Mapping[str, str] = {
     "wrong_type_flag": _("This is neither yes nor no."),
     "wrong_type_day": _("This is not a day of the calendar."),
     "too_many_rows": _("The list has %(rows)s entries."),
+    "empty_list": _("The list is empty."),
     "text_too_long": _("The text has %(length)s characters."),
     "empty_text": _("The text is empty."),
     "not_a_choice": _("This is not one of the accepted words."),

@@ -182,6 +182,10 @@ def _table(raw: Any, branch: Branch, path: str, draft: Draft, cut: int) -> list[
     if len(raw) > branch.table.most_rows:
         draft.refuse(path, raw, "too_many_rows", limit, rows=len(raw))
         return None
+    if not raw:
+        if branch.path in MAY_BE_OFF:
+            draft.refuse(path, raw, "empty_list", (*limit, Phrase("word", {"word": "none"})))
+        return None
     columns = branch.children["*"]
     rows: list[dict[str, Typed]] = []
     written = []
