@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
+
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
-from django.contrib.auth.views import LoginView, LogoutView
-from django.core.exceptions import ValidationError
+from django.contrib.auth.views import LoginView, LogoutView, redirect_to_login
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -30,6 +34,38 @@ SCOPE_WORDS = {
     "metrics": gettext_lazy("report metrics of runs"),
     "can_start": gettext_lazy("ask whether a job may start"),
 }
+
+
+@dataclass(frozen=True)
+class ExampleForecast:
+    p10: Decimal
+    p50: Decimal
+    p90: Decimal
+
+
+@dataclass(frozen=True)
+class ExampleLine:
+    """A budget line that nobody owns, to show the picture before one signs in; in percent of itself."""
+
+    label: str | Promise
+    actual: Decimal
+    committed: Decimal
+    forecast: ExampleForecast
+    kind: str
+    word: str | Promise
+    budget: Decimal = Decimal(100)
+
+
+def example(label: str | Promise, shares: tuple[int, int], ends: tuple[int, int, int], state: tuple) -> ExampleLine:
+    forecast = ExampleForecast(*(Decimal(end) for end in ends))
+    return ExampleLine(label, Decimal(shares[0]), Decimal(shares[1]), forecast, *state)
+
+
+EXAMPLES = [
+    example(gettext_lazy("Storage"), (45, 11), (62, 68, 75), ("ok", gettext_lazy("on track"))),
+    example(gettext_lazy("Compute"), (82, 13), (95, 101, 109), ("warn", gettext_lazy("forecast past limit"))),
+    example(gettext_lazy("Network and interconnect"), (105, 0), (108, 112, 117), ("over", gettext_lazy("overrun"))),
+]
 
 
 class SignInForm(AuthenticationForm):
@@ -145,6 +181,13 @@ def look(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def admin_login(request: HttpRequest) -> HttpResponse:
+    """The admin panel has no door of its own; who is signed in and may not enter is told so."""
+    if request.user.is_authenticated and not request.user.is_staff:
+        raise PermissionDenied(_("The admin panel is open to price keepers and administrators."))
+    return redirect_to_login(request.GET.get("next", reverse("admin:index")), reverse("login"))
+
+
 def safe_next(request: HttpRequest) -> str:
     """Where the person came from, if that is a page of ours."""
     address = request.POST.get("next", "")
@@ -160,6 +203,7 @@ urlpatterns = [
             template_name="web/account/login.html",
             authentication_form=SignInForm,
             redirect_authenticated_user=True,
+            extra_context={"examples": EXAMPLES},
         ),
         name="login",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from web import account, activity, home, prices, projects, proposals, retrospectives, usage, warnings
+from web import account, activity, api_docs, home, prices, projects, proposals, retrospectives, usage, warnings
 
 urlpatterns = [
     *home.urlpatterns,
@@ -14,4 +14,5 @@ urlpatterns = [
     *warnings.urlpatterns,
     *retrospectives.urlpatterns,
     *activity.urlpatterns,
+    *api_docs.urlpatterns,
 ]
