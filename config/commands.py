@@ -62,7 +62,9 @@ def run(argv: list[str]) -> int:
 
 def setup(arguments: list[str]) -> int:
     """The packages are installed already when this runs: say what comes next."""
-    _parse("setup", "Install the packages into .venv.", arguments)
+    parser = argparse.ArgumentParser(prog="manage.py setup", description="Install the packages into .venv.")
+    parser.add_argument("--dev", action="store_true", help="with the tools for developing Headroom")
+    parser.parse_args(arguments)
     say("Ready. Next: python3 manage.py demo, or python3 manage.py up")
     return 0
 
@@ -83,7 +85,7 @@ def demo(arguments: list[str]) -> int:
 
 def stop(arguments: list[str]) -> int:
     """End what runs under this var."""
-    _parse("stop", "End what runs under var/.", arguments)
+    argparse.ArgumentParser(prog="manage.py stop", description="End what runs under var/.").parse_args(arguments)
     ground = existing_ground(world.var_folder(), service_account())
     ended = ground is not None and any([_stop_supervisor(ground), embedded.stop(ground), *_stop_tests(ground)])
     say("Stopped." if ended else "Nothing runs here.")
@@ -223,7 +225,3 @@ def _port(name: str, what: str, arguments: list[str]) -> int:
     if not 1 <= port <= 65535:
         parser.error(f"--port must be from 1 to 65535, not {port}")
     return port
-
-
-def _parse(name: str, what: str, arguments: list[str]) -> None:
-    argparse.ArgumentParser(prog=f"manage.py {name}", description=what).parse_args(arguments)

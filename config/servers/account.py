@@ -24,7 +24,7 @@ class Account:
 
     def run(self, command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
         """Run a short command as this account and return what it said."""
-        return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        return subprocess.run(  # type: ignore[call-overload]
             command, **as_account(self), cwd="/", capture_output=True, text=True, check=False, **options
         )
 
