@@ -23,6 +23,12 @@ KINDS = {
 }
 """What can have a price, and the usual unit of it."""
 
+STORAGE_ITEMS = ("hot", "archive")
+NETWORK_ITEMS = ("cross_region", "cross_zone", "egress", "peak_bandwidth")
+"""What the engine asks the price table for: by grade, not by the provider's product name. The unit of `peak_bandwidth`
+is Gbit/s-month. The item of an accelerator, and of a purchase, is its slug; of an instance its name; of a role its
+name in lower case; of electricity `industrial`."""
+
 MODES = ("on_demand", "committed", "spot", "own", "")
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 

@@ -1,0 +1,177 @@
+"""What an input is when the plan leaves it to history: the organisation's own figures, else published ones.
+
+Published figures are summaries (median, spread, number of runs) of public documents; each names what it was made from.
+`PAID` figures are utilisations of paid hours, 6 · N · D ÷ (hours · dense peak): stalls, restarts and attention that
+the 6 · N · D leaves out are in them, so that neither the failure model nor attention is applied on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from estimates.engine.plan import Plan
+from estimates.engine.sampling import Z_10, Range
+from estimates.engine.values import Pert, Point, Quantiles
+
+
+@dataclass(frozen=True)
+class Known:
+    """A figure from history: its spread, where it comes from, from how many cases, over what period."""
+
+    value: Range
+    source: str
+    cases: int = 0
+    period: str = ""
+
+
+@dataclass(frozen=True)
+class History:
+    """The organisation's own figures by path of the plan; published ones fill the gaps."""
+
+    known: Mapping[str, Known] = field(default_factory=dict)
+
+    def value(self, path: str, plan: Plan) -> Known | None:
+        return self.known.get(path) or published(path, plan)
+
+    def own(self, path: str) -> Known | None:
+        """Only what the organisation itself measured."""
+        return self.known.get(path)
+
+    def residual(self, plan: Plan) -> Known:
+        return self.known.get("model_error.sigma") or published_residual(plan)
+
+
+SIGMA_OF_PAID = 0.34
+"""A median error of 23 % when each run is predicted from the others of its group, as a standard deviation."""
+
+
+def _paid(median: float, cases: int, kind: str, sigma: float = SIGMA_OF_PAID) -> Known:
+    low, high = median * math.exp(-Z_10 * sigma), median * math.exp(Z_10 * sigma)
+    source = f"Published training runs, {kind}: median {median:.1%} of paid hours, {cases} runs"
+    return Known(Quantiles(low, median, high), source, cases)
+
+
+ONE_MACHINE = _paid(0.46, 5, "at most 8 accelerators (llm.c, nanoGPT, nanochat, phi-1)")
+MIXTURE = _paid(0.217, 8, "mixtures of experts on H100, H800 and TPU")
+PAID_MFU = {
+    ("ampere", "small"): _paid(0.324, 13, "dense models below 6B on A100 and A800"),
+    ("ampere", "large"): _paid(0.347, 26, "dense models from 6B on A100 and A800"),
+    ("hopper", "small"): _paid(0.227, 4, "dense models below 6B on H100 and H800"),
+    ("hopper", "large"): _paid(0.282, 13, "dense models from 6B on H100 and H800"),
+    ("tpu", "small"): _paid(0.303, 4, "dense models on TPU"),
+    ("tpu", "large"): _paid(0.303, 4, "dense models on TPU"),
+}
+UNLIKE_ANY = _paid(0.282, 13, "dense models from 6B on H100 and H800 (no published run on this accelerator)", 0.45)
+SMALL_BELOW = 6e9
+MIXTURE_ABOVE = 1.5
+MACHINE = 8
+
+MTBF = {
+    "ampere": Known(
+        Quantiles(9_600, 29_500, 137_000),
+        "A100: 400 days (Aegis 2025), 6.5 failures per 1,000 node-days (Kokolis 2024), 1.4 (GLM-130B logs)",
+        3,
+    ),
+    "hopper": Known(
+        Quantiles(4_800, 45_000, 50_700),
+        "H100: 200 days (Aegis 2025), 3 % of machines a week (Imbue 2024), 3.8 per 1,000 node-days (Llama 3)",
+        3,
+    ),
+}
+ANY_MTBF = Known(
+    Quantiles(12_700, 40_000, 137_000),
+    "Published failure rates of 1.4 to 15 per 1,000 node-days (GLM-130B, Llama 3, Kokolis 2024, OPT-175B)",
+    4,
+)
+
+EXPERIMENTS = {
+    "pretrain": Pert(0.1, 0.4, 1.0),
+    "continued_pretrain": Pert(0.05, 0.25, 1.0),
+    "finetune": Pert(0.2, 0.5, 1.0),
+    "ablation": Pert(0.1, 0.4, 1.0),
+}
+AFTER_A_PREDECESSOR = Pert(0.05, 0.2, 1.0)
+NO_HISTORY = "No history: experiments often add up to the size of the main run, so the range reaches 1.0"
+
+FIXED: Mapping[str, Known] = {
+    "reliability.goodput": Known(
+        Quantiles(0.67, 0.90, 0.97),
+        "Goodput published for PaLM (0.67), Llama 3 and MegaScale (above 0.90), Gemini (0.97)",
+        4,
+    ),
+    "reliability.rollback_share": Known(
+        Pert(0.0, 0.01, 0.05), "From none (DeepSeek-V3) to about twenty rewinds in a run (PaLM)", 2
+    ),
+    "compute.own.life_hours": Known(
+        Pert(26_298, 43_830, 52_596), "Three to six years; depreciation periods in filings of cloud operators"
+    ),
+    "compute.own.occupancy": Known(Pert(0.5, 0.7, 0.9), "Our assumption; replace it by your own"),
+    "compute.own.pue": Known(
+        Pert(1.08, 1.15, 1.58),
+        "PUE published by Meta 1.08, Google 1.10, AWS 1.15, Microsoft 1.18; industry survey 1.58",
+        5,
+    ),
+    "compute.carbon_kg_per_kwh": Known(
+        Pert(0.2, 0.45, 0.6), "Averages of national grids; the world lies near 0.45 kg per kWh"
+    ),
+    "network.interconnect_share": Known(Point(0.0), "The price of rent, and capital per accelerator, hold it"),
+}
+
+
+def published(path: str, plan: Plan) -> Known | None:
+    """The published figure for an input of this plan."""
+    if path in ("compute.paid_mfu", "compute.mfu"):
+        return published_paid_mfu(plan)
+    if path == "reliability.accelerator_mtbf_hours":
+        return MTBF.get(family(plan), ANY_MTBF)
+    if path == "experiments.ratio":
+        ratio = AFTER_A_PREDECESSOR if plan.text("predecessor") else EXPERIMENTS.get(plan.task)
+        return ratio and Known(ratio, NO_HISTORY)
+    return FIXED.get(path)
+
+
+def family(plan: Plan) -> str:
+    """The generation of the accelerator, by its name."""
+    slug = plan.text("compute.accelerator") or ""
+    if slug.startswith(("a100", "a800")):
+        return "ampere"
+    if slug.startswith(("h100", "h800", "h200", "gh200")):
+        return "hopper"
+    return "tpu" if slug.startswith("tpu") else ""
+
+
+def published_paid_mfu(plan: Plan) -> Known:
+    """By kind of model, accelerator and size of the cluster."""
+    total = plan.number("model.parameters")
+    active = plan.number("model.active_parameters") or total
+    count = plan.number("compute.count")
+    if count is not None and count <= MACHINE:
+        return ONE_MACHINE
+    if total and active and total > MIXTURE_ABOVE * active:
+        return MIXTURE
+    size = "small" if active and active < SMALL_BELOW else "large"
+    return PAID_MFU.get((family(plan), size), UNLIKE_ANY)
+
+
+RESIDUALS = {
+    "compute.tokens_per_second_per_accelerator": Known(
+        Point(0.01), "Hours published beside a measured throughput agree within 1 %"
+    ),
+    "compute.tflops_per_accelerator": Known(
+        Point(0.05), "OPT-175B, BloombergGPT, AlexaTM: hours within 4 % of achieved hardware TFLOPS"
+    ),
+    "compute.paid_mfu": Known(Point(0.0), "Within the range of the paid utilisation itself"),
+    "compute.mfu": Known(
+        Point(0.08), "Runs with published MFU and measured hours, attention in the authors' convention"
+    ),
+}
+
+
+def published_residual(plan: Plan) -> Known:
+    """How far published hours lie from estimates made this way, as σ of the logarithm."""
+    for path, known in RESIDUALS.items():
+        if path in plan.given and isinstance(plan.inputs.get(path), Range):
+            return known
+    return RESIDUALS["compute.paid_mfu"]

@@ -1,0 +1,137 @@
+"""Money for computing: every hour is paid once, and lies in one cause, on one line.
+
+Productive hours and evaluation are compute. Failures, rollback, experiments and idle time are hidden causes; rented,
+they are billed on the compute line, owned, their power is billed on the power line.
+"""
+
+from __future__ import annotations
+
+from core.vocabulary import Category
+from estimates.engine.graph import cost, quantity
+from estimates.engine.sampling import Array
+from estimates.engine.time import HOURS
+
+RUN = "run"
+"""Behaviour of computing: one_off for a model's training, marginal for fine-tuning (`totals.behaviour_of`)."""
+DURING = "run_month_share"
+COMPUTE = {"cause": Category.COMPUTE, "line": Category.COMPUTE, "behaviour": RUN, "spread": DURING}
+POWER = {"cause": Category.POWER_FACILITY, "line": Category.POWER_FACILITY, "behaviour": RUN, "spread": DURING}
+HIDDEN = {"cause": Category.HIDDEN, "line": Category.COMPUTE, "behaviour": RUN, "spread": DURING}
+HIDDEN_POWER = {"cause": Category.HIDDEN, "line": Category.POWER_FACILITY, "behaviour": RUN, "spread": DURING}
+
+
+@quantity(HOURS, "Accelerator-hours that count as compute", "计入算力成本的卡时")
+def useful_accelerator_hours(
+    productive_accelerator_hours: Array, evaluation_accelerator_hours: Array | float = 0.0
+) -> Array:
+    """Productive hours and evaluation."""
+    return productive_accelerator_hours + evaluation_accelerator_hours
+
+
+@cost("Computing", "有效计算", **COMPUTE)
+def compute_cost(
+    useful_accelerator_hours: Array,
+    rent_rate: Array,
+    share_own: Array | float = 0.0,
+    operations_rate: Array | float = 0.0,
+) -> Array:
+    """Rent, or the operation of own cards, for hours that are kept."""
+    return useful_accelerator_hours * (rent_rate + share_own * operations_rate)
+
+
+@cost("Depreciation", "设备折旧", part="depreciation", **{**HIDDEN, "behaviour": "fixed"})
+def depreciation_cost(useful_accelerator_hours: Array, share_own: Array, depreciation_rate: Array) -> Array:
+    """Loss of value of own cards over hours that are kept."""
+    return useful_accelerator_hours * share_own * depreciation_rate
+
+
+@cost("Electricity", "电力", part="electricity", **POWER)
+def electricity_cost(useful_accelerator_hours: Array, share_own: Array, energy_rate: Array) -> Array:
+    """Electricity of own cards over hours that are kept."""
+    return useful_accelerator_hours * share_own * energy_rate
+
+
+@cost("Space and fixed power", "机柜与固定电费", part="facility", **{**POWER, "behaviour": "fixed"})
+def facility_cost(useful_accelerator_hours: Array, share_own: Array, facility_rate: Array) -> Array:
+    """Fixed power, space and cooling of own cards over hours that are kept."""
+    return useful_accelerator_hours * share_own * facility_rate
+
+
+@cost("Failures and stalls", "故障重试", part="retries", **HIDDEN)
+def retries_cost(retry_accelerator_hours: Array, compute_line_rate: Array) -> Array:
+    """Hours lost to failures, at their full cost."""
+    return retry_accelerator_hours * compute_line_rate
+
+
+@cost("Power of failures and stalls", "故障重试的电力", part="retries", **HIDDEN_POWER)
+def retries_power_cost(retry_accelerator_hours: Array, power_line_rate: Array) -> Array:
+    """The part of them that a power meter sees."""
+    return retry_accelerator_hours * power_line_rate
+
+
+@cost("Rollback", "异常回滚", part="rollback", **HIDDEN)
+def rollback_cost(rollback_accelerator_hours: Array, compute_line_rate: Array) -> Array:
+    """Steps thrown away after loss spikes, at their full cost."""
+    return rollback_accelerator_hours * compute_line_rate
+
+
+@cost("Power of rollback", "异常回滚的电力", part="rollback", **HIDDEN_POWER)
+def rollback_power_cost(rollback_accelerator_hours: Array, power_line_rate: Array) -> Array:
+    """The part of it that a power meter sees."""
+    return rollback_accelerator_hours * power_line_rate
+
+
+@cost("Experiments", "实验损耗", part="experiments", **HIDDEN)
+def experiments_cost(experiment_accelerator_hours: Array, compute_line_rate: Array) -> Array:
+    """Smaller runs before and beside the main one."""
+    return experiment_accelerator_hours * compute_line_rate
+
+
+@cost("Power of experiments", "实验损耗的电力", part="experiments", **HIDDEN_POWER)
+def experiments_power_cost(experiment_accelerator_hours: Array, power_line_rate: Array) -> Array:
+    """The part of them that a power meter sees."""
+    return experiment_accelerator_hours * power_line_rate
+
+
+@cost("Idle cards", "闲置卡", part="idle", **HIDDEN)
+def idle_cost(idle_accelerator_hours: Array, compute_line_rate: Array) -> Array:
+    """Spares and the unused cards of instances."""
+    return idle_accelerator_hours * compute_line_rate
+
+
+@cost("Power of idle cards", "闲置卡的电力", part="idle", **HIDDEN_POWER)
+def idle_power_cost(idle_accelerator_hours: Array, power_line_rate: Array) -> Array:
+    """The part of them that a power meter sees."""
+    return idle_accelerator_hours * power_line_rate
+
+
+@quantity(HOURS, "Idle hours of own cards between tasks", "自建卡任务间闲置卡时")
+def unoccupied_accelerator_hours(total_accelerator_hours: Array, share_own: Array, idle_per_busy_hour: Array) -> Array:
+    """What the plan must carry of the time in which own cards wait for work."""
+    return total_accelerator_hours * share_own * idle_per_busy_hour
+
+
+@cost("Own cards between tasks", "自建卡任务间闲置", part="idle", **{**HIDDEN, "behaviour": "fixed"})
+def unoccupied_cost(unoccupied_accelerator_hours: Array, depreciation_rate: Array, operations_rate: Array) -> Array:
+    """Depreciation and operations go on while nothing runs."""
+    return unoccupied_accelerator_hours * (depreciation_rate + operations_rate)
+
+
+@cost(
+    "Power of own cards between tasks", "自建卡任务间闲置的电力", part="idle", **{**HIDDEN_POWER, "behaviour": "fixed"}
+)
+def unoccupied_power_cost(unoccupied_accelerator_hours: Array, energy_rate: Array, facility_rate: Array) -> Array:
+    """So do power and space."""
+    return unoccupied_accelerator_hours * (energy_rate + facility_rate)
+
+
+@cost("Unused part of a reservation", "预留未用部分", part="idle", **{**HIDDEN, "behaviour": "fixed"})
+def committed_unused_cost(committed_unused: Array) -> Array:
+    """The term is due whether used or not."""
+    return committed_unused
+
+
+@quantity("money", "Money for wasted tokens", "浪费 token 的费用")
+def wasted_cost(wasted_tokens: Array, paid_tokens: Array, compute_cost: Array) -> Array:
+    """The share of computing that went into duplicates and low quality; it is within the total, not on top."""
+    return wasted_tokens / paid_tokens * compute_cost

@@ -1,0 +1,176 @@
+"""Evaluation: plans of one structure are evaluated together, over all samples at once.
+
+A first pass at the medians of all inputs says whether a plan is feasible and how many months it spans; the second
+pass runs over the samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimates.engine.facts import FACTS
+from estimates.engine.graph import Program, compile_program
+from estimates.engine.leaves import Context, Leaf, input_leaf, leaf_array, leaf_quantile
+from estimates.engine.price_leaves import PRICES, acquisition_modes, price_leaf
+from estimates.engine.quantities import QUANTITIES
+from estimates.engine.reliability import INFEASIBLE_ABOVE
+from estimates.engine.sampling import Array
+from estimates.engine.values import Baseline
+
+MOST_MONTHS = 240
+TAIL_OVER_MEDIAN = 4.0
+"""How much longer than its median the calendar shown reaches; what lies behind falls into the last month."""
+PROGRAMS: dict[Hashable, Program] = {}
+MOST_PROGRAMS = 500
+
+
+@dataclass
+class Evaluation:
+    """Plans of one structure with the samples of every quantity."""
+
+    contexts: list[Context]
+    program: Program
+    leaves: Mapping[str, list[Leaf]]
+    medians: Mapping[str, Array]
+    """Every quantity with all inputs at their medians; shape (plans, 1)."""
+    values: Mapping[str, Array]
+    samples: int
+
+    def samples_of(self, name: str, plan: int) -> Array:
+        """One plan's samples of a quantity: shape (1,) or (samples,), with rows or months in front."""
+        array = np.asarray(self.values[name], dtype=float)
+        if array.ndim == 0:
+            return array.reshape(1)
+        return array[..., min(plan, array.shape[-2] - 1), :]
+
+    def median_of(self, name: str, plan: int) -> float:
+        """A quantity with all inputs at their medians; NaN where it is not there."""
+        if name not in self.medians:
+            return float("nan")
+        array = np.asarray(self.medians[name], dtype=float)
+        return float(array.reshape(-1)[min(plan, array.size - 1)])
+
+
+def find_leaf(context: Context, name: str) -> Leaf | None:
+    """The leaf of a name: a fact, a price, or an input of the plan."""
+    if name not in context.cache:
+        if name in FACTS:
+            context.cache[name] = FACTS[name].find(context)
+        elif name.removesuffix("_by_month") in PRICES:
+            context.cache[name] = price_leaf(context, name)
+        else:
+            context.cache[name] = input_leaf(context, name)
+    return context.cache[name]
+
+
+def structure_of(context: Context) -> Hashable:
+    """What two plans must share to be evaluated by one program."""
+    plan = context.plan
+    from_history = frozenset(path for path, value in plan.inputs.items() if isinstance(value, Baseline))
+    words = frozenset((path, word) for path, word in plan.words.items() if "." in path)
+    rows = tuple((path, len(found)) for path, found in sorted(plan.tables.items()))
+    silent = frozenset((path, key) for path, found in plan.tables.items() for row in found for key in row)
+    changing = frozenset(name for name in PRICES if find_leaf(context, f"{name}_by_month") is not None)
+    zeros = frozenset(path for path in ("compute.mix.on_demand",) if plan.number(path) == 0)
+    return (
+        plan.task,
+        frozenset(plan.inputs),
+        from_history,
+        words,
+        rows,
+        silent,
+        plan.switched_off,
+        frozenset(plan.days),
+        frozenset(plan.flags.items()),
+        acquisition_modes(context),
+        changing,
+        zeros,
+        context.spec and frozenset(context.spec.peaks),
+    )
+
+
+def program_of(context: Context) -> Program:
+    """The quantities that apply to a plan; plans of one structure share a program."""
+    structure = structure_of(context)
+    program = PROGRAMS.get(structure)
+    if program is None:
+        if len(PROGRAMS) >= MOST_PROGRAMS:
+            PROGRAMS.clear()
+        program = compile_program(QUANTITIES, context.plan, lambda name: find_leaf(context, name) is not None)
+        PROGRAMS[structure] = program
+    return program
+
+
+def evaluate(contexts: Sequence[Context], samples: int) -> Evaluation:
+    """Evaluate plans that share a program."""
+    contexts = list(contexts)
+    program = program_of(contexts[0])
+    leaves = _leaves(contexts, program)
+    medians = program.run(_at_medians(leaves))
+    if _mark_infeasible(contexts, medians):
+        leaves = _leaves(contexts, program)
+        medians = {**medians, **program.run(_at_medians(leaves))}
+    months = _months_shown(contexts, medians)
+    arrays = {
+        name: leaf_array(found, samples)[:months] if found[0].fixed is not None else leaf_array(found, samples)
+        for name, found in leaves.items()
+    }
+    _forget_prices_of_nothing(contexts, arrays, medians)
+    return Evaluation(contexts, program, leaves, medians, program.run(arrays), samples)
+
+
+def _leaves(contexts: Sequence[Context], program: Program) -> dict[str, list[Leaf]]:
+    found: dict[str, list[Leaf]] = {}
+    for name in program.leaves:
+        leaves = [find_leaf(context, name) for context in contexts]
+        found[name] = [leaf for leaf in leaves if leaf is not None]
+        if len(found[name]) != len(contexts):
+            raise ValueError(f"plans of one program must share the leaf {name}")
+    return found
+
+
+def _at_medians(leaves: Mapping[str, list[Leaf]]) -> dict[str, Array]:
+    return {name: leaf_quantile(found, 0.5) for name, found in leaves.items()}
+
+
+def _forget_prices_of_nothing(
+    contexts: Sequence[Context], arrays: dict[str, Array], medians: Mapping[str, Array]
+) -> None:
+    """A missing price of something that is not bought is no gap: it counts as zero, and is not reported."""
+    for name, price in PRICES.items():
+        if not price.of or name not in arrays:
+            continue
+        bought = sum(np.broadcast_to(medians[amount], (len(contexts), 1)) for amount in price.of if amount in medians)
+        nothing = np.asarray(bought)[:, 0] == 0
+        arrays[name] = np.where(nothing[:, None], 0.0, arrays[name])
+        for context, needless in zip(contexts, nothing, strict=True):
+            if needless:
+                context.uses.pop(name, None)
+
+
+def _mark_infeasible(contexts: Sequence[Context], medians: Mapping[str, Array]) -> bool:
+    """Whether any plan loses more than half its time at the medians. Such a plan's hours are then not known."""
+    if "first_order_loss" not in medians or "feasibility" not in medians:
+        return False
+    loss = np.broadcast_to(medians["first_order_loss"], (len(contexts), 1))[:, 0]
+    for context, lost in zip(contexts, loss, strict=True):
+        context.feasible = not lost > INFEASIBLE_ABOVE
+        context.cache.pop("feasibility", None)
+    return not all(context.feasible for context in contexts)
+
+
+def _months_shown(contexts: Sequence[Context], medians: Mapping[str, Array]) -> int:
+    """Enough months for every plan, its archive included."""
+    hours = float(np.nan_to_num(np.max(medians["project_hours"]))) if "project_hours" in medians else 0.0
+    after = (
+        float(np.nan_to_num(np.max(medians["warm_hours"] - medians["project_hours"])))
+        if "warm_hours" in medians
+        else 0.0
+    )
+    archived = float(np.max(medians["archive_hours"])) if "archive_hours" in medians else 0.0
+    people = float(np.max(medians.get("people__months", np.zeros(1))))
+    longest = max((hours * TAIL_OVER_MEDIAN + after + archived) / 730.0, people, 1.0)
+    return int(min(np.ceil(longest) + 1, MOST_MONTHS))
