@@ -1,6 +1,6 @@
 """Django finds an app's models here: lines, proposals, approval, ledger."""
 
-from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation
+from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation, InputComment
 from .ledger import Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
@@ -14,6 +14,7 @@ __all__ = [
     "DecisionLine",
     "Delegation",
     "Entry",
+    "InputComment",
     "Proposal",
     "ProposalVersion",
     "Threshold",

@@ -141,6 +141,21 @@ class Decision(models.Model):
         return f"{self.step}: {self.outcome}"
 
 
+class InputComment(models.Model):
+    """What an approver says about one input of a plan that comes back for changes."""
+
+    decision = models.ForeignKey(Decision, models.PROTECT, related_name="comments")
+    path = models.CharField(max_length=120)
+    text = models.TextField()
+
+    class Meta:
+        ordering = ["decision", "path", "id"]
+        triggers = [only_added("input_comments_are_only_added")]
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.text}"
+
+
 class DecisionLine(models.Model):
     """How much of the ask in one category was approved, and how much of that is new money."""
 

@@ -9,7 +9,7 @@ from teams import labels
 
 LINE_CHOICES = [(str(category), labels.CATEGORIES[category]) for category in LINES]
 TASK_CHOICES = labels.choices(labels.TASK_TYPES)
-MONEY = {"max_digits": 24, "decimal_places": 4}
+MONEY = {"max_digits": 30, "decimal_places": 4}
 """Amounts people decide on, in whole smallest units of a currency."""
 EXACT_MONEY = {"max_digits": 40, "decimal_places": 20}
 """Amounts that come from meters."""

@@ -1,0 +1,148 @@
+"""What approving an ask does to the lines: where each amount goes, what is new money, and what is left after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from core.months import Month
+from teams.models import Organisation
+
+from .models import BudgetLine, ProposalVersion
+from .placing import LinePlace, MissingLine, missing_lines, weights_by_line
+from .queries import line_statuses
+from .spread import shortfall, spread, spread_new_money
+from .status import LineStatus
+
+ZERO = Decimal(0)
+
+
+@dataclass(frozen=True)
+class LineDecision:
+    """What an approver says to one category of the ask. No new money stated: what the lines are short of."""
+
+    category: str
+    amount: Decimal
+    new_money: Decimal | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Funding:
+    """What a decision does to one line; a line that is still missing stands as the period it will have."""
+
+    category: str
+    line: BudgetLine | None
+    missing: MissingLine | None
+    before: LineStatus
+    amount: Decimal
+    held: Decimal
+    new_money: Decimal
+
+    @property
+    def change(self) -> Decimal:
+        """How much more (or less) than before the proposal holds on the line."""
+        return self.amount - self.held
+
+    @property
+    def short(self) -> Decimal:
+        """What is missing even with the new money."""
+        return shortfall(self.change, self.before.headroom + self.new_money, self.before.currency)
+
+    @property
+    def after(self) -> LineStatus:
+        """The line as it would stand."""
+        return LineStatus(
+            currency=self.before.currency,
+            budget=self.before.budget + self.new_money,
+            actual=self.before.actual,
+            committed=self.before.committed + self.change,
+            others_spent=self.before.others_spent,
+            promises=self.before.promises,
+            rates_missing=self.before.rates_missing,
+        )
+
+
+def asked_by_category(version: ProposalVersion) -> dict[str, dict[Month, Decimal]]:
+    """The ask of a submitted version by category and month."""
+    asked: dict[str, dict[Month, Decimal]] = {}
+    for line in version.ask_lines.all():
+        asked.setdefault(line.category, {})[Month.of(line.month)] = line.amount
+    return asked
+
+
+def fundings(
+    version: ProposalVersion, decisions: Sequence[LineDecision], *, now: datetime | None = None
+) -> list[Funding]:
+    """What the decisions do to the lines of the project, as those stand at this moment."""
+    lines = list(version.proposal.project.lines.order_by("pk"))
+    statuses = line_statuses(lines, now=now)
+    asked = asked_by_category(version)
+    fiscal_start = Organisation.current().fiscal_year_starts_in
+    return [
+        funding
+        for decision in decisions
+        for funding in _of_category(
+            version,
+            decision,
+            asked.get(decision.category, {}),
+            [line for line in lines if line.category == decision.category],
+            statuses,
+            fiscal_start,
+        )
+    ]
+
+
+def _of_category(
+    version: ProposalVersion,
+    decision: LineDecision,
+    asked: Mapping[Month, Decimal],
+    lines: Sequence[BudgetLine],
+    statuses: Mapping[int, LineStatus],
+    fiscal_start: int,
+) -> list[Funding]:
+    proposal = version.proposal
+    places = [LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines]
+    weights, homeless = weights_by_line(places, proposal.task_type, asked)
+    missing = missing_lines(
+        [place for place in places if not place.task_type],
+        homeless,
+        starts_on=proposal.project.starts_on,
+        ends_on=proposal.project.ends_on,
+        fiscal_year_starts_in=fiscal_start,
+    )
+    for index, new_line in enumerate(missing):
+        weights[-1 - index] = sum((asked[month] for month in new_line.months if month in homeless), ZERO)
+    held = {line.pk: _held(statuses[line.pk], proposal.reference) for line in lines}
+    amounts = {key: ZERO for key, amount in held.items() if amount}
+    amounts.update(spread(decision.amount, weights, version.currency) if weights else {})
+    nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, ())
+    changes = {key: max(ZERO, amount - held.get(key, ZERO)) for key, amount in amounts.items()}
+    headrooms = {key: statuses[key].headroom if key > 0 else ZERO for key in amounts}
+    if decision.new_money is None:
+        money = {
+            key: shortfall(changes[key], headrooms[key], version.currency) if changes[key] else ZERO for key in amounts
+        }
+    else:
+        money = spread_new_money(decision.new_money, changes, headrooms, version.currency)
+    by_key = {line.pk: line for line in lines}
+    return [
+        Funding(
+            category=decision.category,
+            line=by_key.get(key),
+            missing=missing[-1 - key] if key < 0 else None,
+            before=statuses.get(key, nothing),
+            amount=amount,
+            held=held.get(key, ZERO),
+            new_money=money[key],
+        )
+        for key, amount in amounts.items()
+    ]
+
+
+def _held(status: LineStatus, reference: str) -> Decimal:
+    """What the proposal was promised on the line and has not given back, used up or not."""
+    promise = status.promises.get(reference)
+    return promise.committed - promise.released if promise else ZERO

@@ -1,0 +1,123 @@
+"""Questions about lines and proposals. The status of many lines costs the same number of queries as that of one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from core.months import Month, midnight
+from teams.models import Organisation, Project, User
+from teams.rates import RateTable, rate_table
+
+from . import approvers
+from .actuals import Metered, metered
+from .consumption import Commitment
+from .models import BudgetLine, Entry, Proposal
+from .periods import calendar_period
+from .status import LedgerFacts, LineStatus, convert, status_of
+
+ZERO = Decimal(0)
+
+
+def line_status(line: BudgetLine, *, on: date | None = None, now: datetime | None = None) -> LineStatus:
+    """The figures of a line now, or at the end of a day."""
+    return line_statuses([line], on=on, now=now)[line.pk]
+
+
+def project_status(project: Project, *, on: date | None = None) -> dict[BudgetLine, LineStatus]:
+    """The lines of a project with their figures, in order."""
+    lines = list(project.lines.all())
+    statuses = line_statuses(lines, on=on)
+    return {line: statuses[line.pk] for line in lines}
+
+
+def line_statuses(
+    lines: Sequence[BudgetLine], *, on: date | None = None, now: datetime | None = None
+) -> dict[int, LineStatus]:
+    """The figures of many lines by their ids."""
+    if not lines:
+        return {}
+    ids = [line.pk for line in lines]
+    ledgers = ledger_facts(ids, on=on)
+    costs: dict[int, list[Metered]] = defaultdict(list)
+    for cost in metered(ids, on=on):
+        costs[cost.line_id].append(cost)
+    rates = rates_for(lines, (cost.currency for of_line in costs.values() for cost in of_line), now=now)
+    return {
+        line.pk: status_of(
+            line.currency,
+            ledgers[line.pk],
+            convert(
+                ((cost.reference, cost.currency, cost.month, cost.amount) for cost in costs[line.pk]),
+                line.currency,
+                rates,
+            ),
+            others_consume=line.consumes_open_commitments,
+        )
+        for line in lines
+    }
+
+
+def rates_for(lines: Iterable[BudgetLine], paid_in: Iterable[str], *, now: datetime | None = None) -> RateTable:
+    """The rates between the currencies of the cost and those of the lines."""
+    currencies = {line.currency for line in lines} | set(paid_in)
+    today = Organisation.current().today(now or timezone.now())
+    return rate_table(currencies, this_month=Month.of(today))
+
+
+def ledger_facts(line_ids: Iterable[int], *, on: date | None = None) -> dict[int, LedgerFacts]:
+    """What the entries say of each line, up to and with a day of the organisation's calendar."""
+    entries = Entry.objects.filter(line__in=line_ids).select_related("proposal").order_by("at", "id")
+    if on is not None:
+        entries = entries.filter(at__lt=midnight(on + timedelta(days=1), Organisation.current().zone))
+    by_line: dict[int, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_line[entry.line_id].append(entry)
+    return {line_id: read_ledger(by_line[line_id]) for line_id in line_ids}
+
+
+def read_ledger(entries: Sequence[Entry]) -> LedgerFacts:
+    """The sums of a line's entries, and its commitments oldest first."""
+    released: dict[str, Decimal] = defaultdict(lambda: ZERO)
+    for entry in entries:
+        if entry.kind == Entry.Kind.RELEASE:
+            released[f"P-{entry.proposal_id}"] += entry.amount
+    return LedgerFacts(
+        budget=sum((entry.amount for entry in entries if entry.kind in Entry.BUDGET), ZERO),
+        amortised=sum((entry.amount for entry in entries if entry.kind == Entry.Kind.AMORTISE), ZERO),
+        commitments=[
+            Commitment(f"P-{entry.proposal_id}", entry.amount, entry.others_spent)
+            for entry in entries
+            if entry.kind == Entry.Kind.COMMIT
+        ],
+        released=dict(released),
+        closed=frozenset(
+            f"P-{entry.proposal_id}" for entry in entries if entry.proposal and entry.proposal.closed_at is not None
+        ),
+    )
+
+
+def approved_before(proposal: Proposal, today: date) -> dict[str, Decimal]:
+    """What the project's other proposals were approved in this fiscal year, by category, in its currency."""
+    organisation = Organisation.current()
+    year = calendar_period("year", Month.of(today), fiscal_year_starts_in=organisation.fiscal_year_starts_in)
+    entries = Entry.objects.filter(
+        line__project=proposal.project_id,
+        kind__in=[Entry.Kind.COMMIT, Entry.Kind.RELEASE],
+        at__gte=midnight(year.start, organisation.zone),
+    ).exclude(proposal=proposal)
+    sums: dict[str, Decimal] = defaultdict(lambda: ZERO)
+    for category, kind, amount in entries.values_list("line__category", "kind", "amount"):
+        sums[category] += amount if kind == Entry.Kind.COMMIT else -amount
+    return {category: max(ZERO, amount) for category, amount in sums.items()}
+
+
+def proposals_waiting_for(user: User, *, now: datetime | None = None) -> QuerySet[Proposal]:
+    """Proposals whose next step this person may decide, oldest first."""
+    today = Organisation.current().today(now or timezone.now())
+    return Proposal.objects.filter(versions__steps__in=approvers.steps_for(user, today)).distinct().order_by("id")

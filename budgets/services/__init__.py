@@ -1,0 +1,1 @@
+"""Changes to lines, the ledger, proposals and their approval; each subject has its module."""

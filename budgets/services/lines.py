@@ -1,0 +1,180 @@
+"""Opening lines, their thresholds, and freezing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError, Fault
+from core.months import Period
+from core.vocabulary import Basis, Category
+from teams import activity, permissions
+from teams.models import Project, User
+
+from ..locks import lock_lines, lock_project
+from ..models import BudgetLine, Threshold, TouchedLine
+from ..models.lines import every_charge_category
+
+DEFAULT_THRESHOLDS = (
+    (Threshold.Basis.ACTUAL, Decimal("0.8"), ""),
+    (Threshold.Basis.ACTUAL, Decimal("1"), ""),
+    (Threshold.Basis.FORECAST, Decimal("1"), Threshold.Quantile.P50),
+)
+"""Of a new line: 80 % and 100 % of actual, 100 % of the forecast's median."""
+
+
+@transaction.atomic
+def open_line(
+    *,
+    by: User,
+    project: Project,
+    category: str,
+    period_kind: str,
+    period: Period,
+    task_type: str = "",
+    basis: str = Basis.EFFECTIVE,
+    charge_categories: Iterable[str] | None = None,
+) -> BudgetLine:
+    """Open a line of a project. Its money comes by grants and transfers."""
+    locked = lock_project(project.pk)
+    if not permissions.may_fund(by, locked.team):
+        raise DomainError(
+            _("Lines of %(team)s are opened by its managers, directors and finance.") % {"team": locked.team}
+        )
+    line = add_line(locked, category, period_kind, period, task_type, basis, charge_categories)
+    activity.record("line.opened", by=by, project=locked, subject=line, **facts_of(line))
+    return line
+
+
+def add_line(
+    project: Project,
+    category: str,
+    period_kind: str,
+    period: Period,
+    task_type: str = "",
+    basis: str = Basis.EFFECTIVE,
+    charge_categories: Iterable[str] | None = None,
+) -> BudgetLine:
+    """The row of a line with its default thresholds. The project is locked."""
+    same = BudgetLine.objects.filter(
+        project=project, category=category, task_type=task_type, start__lt=period.end, end__gt=period.start
+    ).first()
+    if same is not None:
+        raise DomainError(
+            _("%(line)s already runs from %(start)s to %(end)s; two lines of one kind must not overlap.")
+            % {"line": same, "start": same.start, "end": same.end},
+            faults=[Fault("start", str(period.start), _("overlaps a line of the same category"), str(same.end))],
+        )
+    line = BudgetLine.objects.create(
+        project=project,
+        category=category,
+        task_type=task_type,
+        period_kind=period_kind,
+        start=period.start,
+        end=period.end,
+        currency=project.currency,
+        basis=basis,
+        charge_categories=list(charge_categories or every_charge_category()),
+    )
+    if category != Category.CONTINGENCY:
+        Threshold.objects.bulk_create(
+            Threshold(line=line, basis=of_what, share=share, quantile=quantile)
+            for of_what, share, quantile in DEFAULT_THRESHOLDS
+        )
+    touch([line])
+    return line
+
+
+def touch(lines: Iterable[BudgetLine]) -> None:
+    """Leave word that the lines have to be judged again."""
+    TouchedLine.objects.bulk_create(TouchedLine(line=line) for line in lines)
+
+
+def facts_of(line: BudgetLine) -> dict[str, object]:
+    return {
+        "line": line.pk,
+        "category": line.category,
+        "task_type": line.task_type,
+        "start": line.start,
+        "end": line.end,
+        "currency": line.currency,
+    }
+
+
+@transaction.atomic
+def add_threshold(
+    line: BudgetLine,
+    *,
+    by: User,
+    basis: str,
+    share: Decimal | None = None,
+    amount: Decimal | None = None,
+    quantile: str = "",
+) -> Threshold:
+    """Watch the line at one more share or amount; one that was given up is watched again."""
+    locked = lock_lines([line.pk])[line.pk]
+    check_may_watch(locked, by)
+    if (share is None) == (amount is None) or (share or amount or 0) <= 0:
+        raise DomainError(_("A threshold is a share of the line or an amount, above zero."))
+    of_forecast = quantile or Threshold.Quantile.P50
+    quantile = of_forecast if basis == Threshold.Basis.FORECAST else ""
+    threshold, _new = Threshold.objects.update_or_create(
+        line=locked, basis=basis, share=share, amount=amount, quantile=quantile, defaults={"active": True}
+    )
+    touch([locked])
+    activity.record(
+        "threshold.added", by=by, project=locked.project, subject=locked, basis=basis, share=share, amount=amount
+    )
+    return threshold
+
+
+@transaction.atomic
+def stop_threshold(threshold: Threshold, *, by: User) -> None:
+    """Watch no more for this threshold; what was flagged stays on record. The limit itself is always watched."""
+    line = lock_lines([threshold.line_id])[threshold.line_id]
+    check_may_watch(line, by)
+    if threshold.is_limit:
+        raise DomainError(_("The limit of a line is always watched."))
+    Threshold.objects.filter(pk=threshold.pk).update(active=False)
+    touch([line])
+    activity.record("threshold.stopped", by=by, project=line.project, subject=line, threshold=str(threshold))
+
+
+def check_may_watch(line: BudgetLine, by: User) -> None:
+    if not permissions.may_fund(by, line.project.team):
+        raise DomainError(
+            _("Thresholds of %(team)s are set by its managers, directors and finance.") % {"team": line.project.team}
+        )
+
+
+@transaction.atomic
+def freeze_line(line: BudgetLine, *, by: User | None, reason: str, now: datetime | None = None) -> None:
+    """Nothing more is committed on the line until it is opened again. `by=None`: its limit was reached."""
+    locked = lock_lines([line.pk])[line.pk]
+    if by is not None and not permissions.may_fund(by, locked.project.team):
+        raise DomainError(_("Lines are frozen by managers, directors and finance."))
+    if locked.frozen_at:
+        return
+    locked.frozen_at = now or timezone.now()
+    locked.save(update_fields=["frozen_at"])
+    activity.record("line.frozen", by=by, project=locked.project, subject=locked, reason=reason, **facts_of(locked))
+
+
+@transaction.atomic
+def unfreeze_line(line: BudgetLine, *, by: User, reason: str) -> None:
+    """Money may be committed on the line again."""
+    locked = lock_lines([line.pk])[line.pk]
+    if not permissions.may_fund(by, locked.project.team):
+        raise DomainError(_("Lines are opened again by managers, directors and finance."))
+    if not reason.strip():
+        raise DomainError(_("Say why the line may be used again."))
+    if not locked.frozen_at:
+        return
+    locked.frozen_at = None
+    locked.save(update_fields=["frozen_at"])
+    activity.record("line.unfrozen", by=by, project=locked.project, subject=locked, reason=reason, **facts_of(locked))

@@ -1,0 +1,111 @@
+"""What stands on a budget line: the identity headroom = budget − actual − committed, from entries and metered cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from core.money import EXACT
+from core.months import Month
+from teams.rates import RateTable
+
+from .consumption import Commitment, Promise, promises
+
+ZERO = Decimal(0)
+OWN_WORK = re.compile(r"P-[0-9]+")
+
+
+def is_own_work(reference: str) -> bool:
+    """Is this cost tagged as the work of a proposal?"""
+    return OWN_WORK.fullmatch(reference) is not None
+
+
+@dataclass(frozen=True)
+class LedgerFacts:
+    """What the entries of a line say. Commitments come oldest first."""
+
+    budget: Decimal = ZERO
+    amortised: Decimal = ZERO
+    commitments: Sequence[Commitment] = ()
+    released: Mapping[str, Decimal] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Metered cost of a line in its own currency: of proposals' own work, and all the rest.
+
+    A rate that is not stored leaves its cost out and is named.
+    """
+
+    own: Mapping[str, Decimal] = field(default_factory=dict)
+    others: Decimal = ZERO
+    rates_missing: tuple[tuple[Month, str], ...] = ()
+
+    @property
+    def total(self) -> Decimal:
+        return EXACT.add(sum(self.own.values(), ZERO), self.others)
+
+
+@dataclass(frozen=True)
+class LineStatus:
+    """The figures of a line at one moment, all in its currency."""
+
+    currency: str
+    budget: Decimal
+    actual: Decimal
+    committed: Decimal
+    others_spent: Decimal
+    promises: Mapping[str, Promise]
+    rates_missing: tuple[tuple[Month, str], ...]
+
+    @property
+    def headroom(self) -> Decimal:
+        return EXACT.subtract(EXACT.subtract(self.budget, self.actual), self.committed)
+
+    @property
+    def execution_rate(self) -> Decimal | None:
+        """Actual ÷ line; nothing where there is no budget."""
+        return self.actual / self.budget if self.budget > 0 else None
+
+
+def convert(amounts: Iterable[tuple[str, str, Month, Decimal]], currency: str, rates: RateTable) -> Spent:
+    """Amounts of (reference, currency, month) in one currency, own work apart from the rest."""
+    own: dict[str, Decimal] = {}
+    others = ZERO
+    missing: set[tuple[Month, str]] = set()
+    for reference, paid_in, month, amount in amounts:
+        rate = rates.rate(paid_in, currency, month)
+        if rate is None:
+            if amount:
+                missing.add((month, paid_in))
+            continue
+        worth = EXACT.multiply(amount, rate)
+        if is_own_work(reference):
+            own[reference] = EXACT.add(own.get(reference, ZERO), worth)
+        else:
+            others = EXACT.add(others, worth)
+    return Spent(own, others, tuple(sorted(missing)))
+
+
+def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool) -> LineStatus:
+    """The status of a line from what its ledger and its meters say."""
+    held = promises(
+        ledger.commitments,
+        ledger.released,
+        spent.own,
+        spent.others,
+        others_consume=others_consume,
+        closed=ledger.closed,
+    )
+    return LineStatus(
+        currency=currency,
+        budget=ledger.budget,
+        actual=EXACT.add(spent.total, ledger.amortised),
+        committed=sum((promise.remaining for promise in held.values()), ZERO),
+        others_spent=spent.others,
+        promises=held,
+        rates_missing=spent.rates_missing,
+    )
