@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from estimates.engine.cells import accepted
@@ -18,6 +19,7 @@ EFFICIENCIES = (
 )
 """Ways to say how fast an accelerator works; one plan has one."""
 
+ROW_NUMBER = re.compile(r"\.[0-9]+\.")
 INSTEAD_OF_FAILURES = "reliability.goodput"
 FAILURE_MODEL = (
     "reliability.accelerator_mtbf_hours",
@@ -87,7 +89,8 @@ def check_required(draft: Draft, task: str, prefix: str) -> None:
     for path, because in needed:
         if draft.has(path):
             continue
-        allowed = accepted(FIELDS[path]) if path in FIELDS else (Phrase("rows", {"path": path}),)
+        declared = FIELDS.get(ROW_NUMBER.sub(".*.", path))
+        allowed = accepted(declared) if declared else (Phrase("rows", {"path": path}),)
         if because:
             draft.refuse(prefix + path, None, "missing_because", allowed, because=because)
         else:
@@ -154,5 +157,31 @@ def _needed_beside(draft: Draft) -> Iterator[tuple[str, str]]:
         if draft.has(section):
             for key in keys:
                 yield f"{section}.{key}", section
+    yield from _rungs(draft)
+    yield from _pools(draft)
     if draft.has("acceptance.metric") and not draft.has("acceptance.at_most"):
         yield "acceptance.at_least", "acceptance.metric"
+
+
+def _rungs(draft: Draft) -> Iterator[tuple[str, str]]:
+    """A rung says how large it is, unless its hours are known or the plan says it for all."""
+    for index, rung in enumerate(draft.tables.get("experiments", [])):
+        if "accelerator_hours" in rung:
+            continue
+        for key, path in (("parameters", "model.parameters"), ("tokens", "data.tokens")):
+            if key not in rung and not draft.has(path):
+                yield f"experiments.{index}.{key}", "experiments"
+        if "parameters" not in rung and "tokens" not in rung and draft.has("model.parameters"):
+            yield f"experiments.{index}.tokens", "experiments"
+
+
+def _pools(draft: Draft) -> Iterator[tuple[str, str]]:
+    """A pool says what it is made of; either every pool says its share of the work, or none does."""
+    pools = draft.tables.get("compute.pools", [])
+    for index, pool in enumerate(pools):
+        if "count" not in pool:
+            yield f"compute.pools.{index}.count", "compute.pools"
+        if "accelerator" not in pool and "peak_tflops" not in pool:
+            yield f"compute.pools.{index}.accelerator", "compute.pools"
+        if "share" not in pool and any("share" in other for other in pools):
+            yield f"compute.pools.{index}.share", "compute.pools.*.share"
