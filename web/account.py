@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -75,6 +76,14 @@ class SignInForm(AuthenticationForm):
     }
 
 
+class PasswordForm(PasswordChangeForm):
+    """Without Django's autofocus: the page has other forms before it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["old_password"].widget.attrs.pop("autofocus", None)
+
+
 class NameForm(forms.Form):
     name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
 
@@ -92,7 +101,7 @@ def account_page(request: HttpRequest, **shown: object) -> HttpResponse:
     """The settings page; `shown` replaces a form that was refused, or adds the secret of a new key."""
     words = {
         "name_form": NameForm(initial={"name": request.user.name}),
-        "password_form": PasswordChangeForm(request.user),
+        "password_form": PasswordForm(request.user),
         "token_form": TokenForm(initial={"scopes": ["read"]}),
         "tokens": [(token, [SCOPE_WORDS.get(scope, scope) for scope in token.scopes]) for token in tokens_of(request)],
         "now": timezone.now(),
@@ -120,7 +129,7 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change_password(request: HttpRequest) -> HttpResponse:
-    form = PasswordChangeForm(request.user, request.POST)
+    form = PasswordForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, password_form=form)
     update_session_auth_hash(request, form.save())

@@ -1,0 +1,14 @@
+"""Dates and numbers in English."""
+
+DATE_FORMAT = "j M Y"
+TIME_FORMAT = "H:i"
+DATETIME_FORMAT = "j M Y, H:i"
+YEAR_MONTH_FORMAT = "M Y"
+MONTH_DAY_FORMAT = "j M"
+SHORT_DATE_FORMAT = "Y-m-d"
+SHORT_DATETIME_FORMAT = "j M H:i"
+FIRST_DAY_OF_WEEK = 1
+DATE_INPUT_FORMATS = ["%Y-%m-%d", "%d/%m/%Y", "%d %b %Y"]
+DECIMAL_SEPARATOR = "."
+THOUSAND_SEPARATOR = ","
+NUMBER_GROUPING = 3
