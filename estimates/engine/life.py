@@ -89,6 +89,8 @@ def _read_member(row: Any, path: str, shared: Tree, whole: Draft, earlier: list[
         whole.refuse(
             below(path, "currency"), given_currency, "other_currency", (Phrase("leave_out"),), currency=currency
         )
+    if draft.words.get("task") == "life":
+        whole.refuse(below(path, "task"), "life", "life_in_life", accepted(FIELDS["task"]))
     name = draft.words.get("name")
     after = when["after"].written if "after" in when else None
     if name is None and not draft.has("name"):

@@ -97,6 +97,7 @@ SENTENCES: Mapping[str, str] = {
     "mix_with_own": _("A mix of ways to rent makes no sense with mode: own; say mode: mixed."),
     "nothing_to_do": _("Nothing here costs anything: give at least one of the figures of this section."),
     "members_without_life": _("Only a plan with task: life has members."),
+    "life_in_life": _("A life plan cannot be a member of another."),
     "member_twice": _("Another member has this name already."),
     "member_unknown": _("No earlier member has this name."),
     "accelerator_unknown": _("This accelerator is not in the catalogue."),

@@ -30,6 +30,7 @@ def plan_schema() -> Schema:
     shapes = _Shapes()
     root = shapes.section(ROOT)
     properties = root["properties"]
+    properties["task"]["anyOf"].remove({"type": "null"})
     for key, path in ALIASES.items():
         properties[key] = {**shapes.field(FIELDS[path]), "description": f"The same as {path}."}
     member = {key: {"$ref": f"#/properties/{key}"} for key in properties if key not in OF_THE_WHOLE}
