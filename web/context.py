@@ -1,16 +1,18 @@
-"""What the frame of every page shows."""
+"""What the frame of every page shows: the links of the rail, and how much waits behind them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
-from teams.models import Notification
+from budgets.queries import proposals_waiting_for
+from overruns.models import Flag
+from teams.models import Notification, User
 
 
 @dataclass(frozen=True)
@@ -20,42 +22,74 @@ class Place:
     name: str
     label: str | Promise
     pages: tuple[str, ...]
+    count: Callable[[User], int] | None = None
+    count_label: str | Promise = ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A place as this person sees it from this page."""
+
+    url: str
+    label: str | Promise
+    current: bool
+    count: int
+    count_label: str | Promise
+
+
+def decisions_waiting(user: User) -> int:
+    return proposals_waiting_for(user).count()
+
+
+def warnings_unanswered(user: User) -> int:
+    return Flag.objects.visible_to(user).filter(state=Flag.State.ABOVE).count()
+
+
+def notifications_unread(user: User) -> int:
+    return Notification.objects.filter(user=user, read_at=None).count()
 
 
 PLACES: list[Place | None] = [
     Place("home", _("Home"), ("home",)),
     Place("project-list", _("Projects"), ("project", "line")),
-    Place("proposal-list", _("Proposals"), ("proposal",)),
+    Place("proposal-list", _("Proposals"), ("proposal", "plan"), decisions_waiting, _("wait for your decision")),
     Place("usage", _("Usage"), ("usage", "import", "rule", "source")),
-    Place("warning-list", _("Warnings"), ("warning", "flag")),
+    Place("warning-list", _("Warnings"), ("warning", "flag"), warnings_unanswered, _("not answered yet")),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
-    Place("price-list", _("Prices"), ("price",)),
+    Place("price-list", _("Prices"), ("price", "accelerator")),
     Place("activity", _("Activity"), ("activity",)),
 ]
+"""None is the line between daily work and reference."""
 
 
-def frame(request: HttpRequest) -> dict[str, Any]:
-    """The links of the rail with their counts; nothing for who is not signed in."""
-    if not getattr(request, "user", None) or not request.user.is_authenticated:
+def frame(request: HttpRequest) -> dict[str, object]:
+    """Asked for lazily: an answer to htmx that draws no frame counts nothing."""
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
         return {}
-    user = request.user
     return {
         "rail": SimpleLazyObject(lambda: rail(request)),
-        "unread": SimpleLazyObject(lambda: Notification.objects.filter(user=user, read_at=None).count()),
+        "unread": SimpleLazyObject(lambda: notifications_unread(user)),
     }
 
 
-def rail(request: HttpRequest) -> list[dict[str, Any] | None]:
-    here = request.resolver_match.url_name or "" if request.resolver_match else ""
-    links: list[dict[str, Any] | None] = []
+def rail(request: HttpRequest) -> list[Link | None]:
+    links: list[Link | None] = []
     for place in PLACES:
-        if place is None:
-            links.append(None)
-            continue
         try:
-            url = reverse(place.name)
+            links.append(link_to(place, request) if place else None)
         except NoReverseMatch:
             continue
-        links.append({"url": url, "label": place.label, "current": here.startswith(place.pages)})
     return links
+
+
+def link_to(place: Place, request: HttpRequest) -> Link:
+    here = (request.resolver_match.url_name or "") if request.resolver_match else ""
+    return Link(
+        url=reverse(place.name),
+        label=place.label,
+        current=here.startswith(place.pages),
+        count=place.count(request.user) if place.count else 0,
+        count_label=place.count_label,
+    )

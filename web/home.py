@@ -1,16 +1,203 @@
-"""The first page."""
+"""The first page: what waits for this person, what stands out, and what to do next."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
 from django.contrib.auth.decorators import login_required
+from django.db.models import Count, Exists, F, OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from budgets import queries as budget_queries
+from budgets.models import BudgetLine, Proposal, ProposalVersion
+from core.money import exact_sum
+from overruns.models import Flag
+from retrospectives.models import Retrospective
+from teams import permissions
+from teams.models import Activity, Organisation, Project, Role, User
+from usage.models import Import
+from web.activity import lines
+
+LENGTH = 6
+"""How many of anything the first page shows; the whole list is one click away."""
+
+
+@dataclass(frozen=True)
+class ProjectRow:
+    """A project with its budget lines of today as one bar."""
+
+    project: Project
+    budget: Decimal
+    actual: Decimal
+    committed: Decimal
+    has_lines: bool
+    kind: str
+    word: str
+
+    @property
+    def headroom(self) -> Decimal:
+        return self.budget - self.actual - self.committed
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of the first things to do in a fresh installation."""
+
+    title: str
+    text: str
+    done: bool
+    page: str
+    label: str
 
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "web/home/home.html")
+    user, today = request.user, Organisation.current().today(timezone.now())
+    projects = Project.objects.visible_to(user).active()
+    flags = Flag.objects.visible_to(user).standing().select_related("line__project", "threshold")
+    waiting = budget_queries.proposals_waiting_for(user)
+    retrospectives = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.OPEN)
+    words = {
+        "waiting": with_ask(waiting.select_related("project__team", "requester")[:LENGTH]),
+        "waiting_count": waiting.count(),
+        "drafts": drafts_of(user),
+        "flags": flags[:LENGTH],
+        "flag_count": flags.count(),
+        "projects": project_rows(user, today),
+        "project_count": projects.count(),
+        "retrospectives": retrospectives.select_related("project")[:LENGTH],
+        "lines": lines(Activity.objects.visible_to(user).select_related("by", "project", "team")[:LENGTH]),
+        "imports": latest_imports(user),
+        "steps": first_steps(user),
+        **what_may(user),
+    }
+    return render(request, "web/home/home.html", words)
+
+
+def what_may(user: User) -> dict[str, bool]:
+    """Which doors the page offers to this person."""
+    roles = set(user.memberships.values_list("role", flat=True))
+    return {
+        "has_role": bool(roles) or user.is_superuser,
+        "may_write": bool(roles & {Role.MEMBER, Role.MANAGER}),
+        "may_approve": bool(roles & {Role.MANAGER, Role.DIRECTOR, Role.FINANCE}),
+        "may_import": permissions.may_import_usage(user),
+        "may_keep_prices": permissions.may_keep_prices(user),
+        "may_open_projects": bool(roles & {Role.MANAGER, Role.FINANCE}),
+    }
+
+
+def with_ask(proposals: Any) -> list[tuple[Proposal, ProposalVersion | None]]:
+    """Each proposal with the version that is being decided."""
+    found = list(proposals)
+    submitted = ProposalVersion.objects.filter(proposal__in=found, state=ProposalVersion.State.SUBMITTED)
+    versions = {version.proposal_id: version for version in submitted}
+    return [(proposal, versions.get(proposal.pk)) for proposal in found]
+
+
+def drafts_of(user: User) -> list[Proposal]:
+    """The person's own proposals that are still to be finished."""
+    unfinished = (Proposal.State.DRAFT, Proposal.State.CHANGES_REQUESTED)
+    return list(Proposal.objects.filter(requester=user, state__in=unfinished).select_related("project")[:LENGTH])
+
+
+def project_rows(user: User, today: date) -> list[ProjectRow]:
+    """The projects to look at first: flagged ones, then those where something happened last."""
+    standing = Flag.objects.standing().filter(line__project=OuterRef("pk"))
+    latest = Activity.objects.filter(project=OuterRef("pk")).order_by("-at").values("at")[:1]
+    projects = list(
+        Project.objects.visible_to(user)
+        .active()
+        .select_related("team")
+        .annotate(flagged=Exists(standing), latest=Subquery(latest))
+        .order_by("-flagged", F("latest").desc(nulls_last=True), "name")[:LENGTH]
+    )
+    current = list(BudgetLine.objects.filter(project__in=projects, start__lte=today, end__gt=today))
+    statuses = budget_queries.line_statuses(current)
+    flags = list(Flag.objects.filter(line__in=current).standing().select_related("threshold", "line"))
+    rows = []
+    for project in projects:
+        own = [statuses[line.pk] for line in current if line.project_id == project.pk]
+        kind, word = standing_of([flag for flag in flags if flag.line.project_id == project.pk], bool(own))
+        rows.append(
+            ProjectRow(
+                project=project,
+                budget=exact_sum([status.budget for status in own]),
+                actual=exact_sum([status.actual for status in own]),
+                committed=exact_sum([status.committed for status in own]),
+                has_lines=bool(own),
+                kind=kind,
+                word=word,
+            )
+        )
+    return rows
+
+
+def standing_of(flags: list[Flag], has_lines: bool) -> tuple[str, str]:
+    """The worst thing that can be said of a project, as a state."""
+    if any(flag.is_overrun for flag in flags):
+        return "over", _("overrun")
+    if any(flag.threshold.basis == "forecast" for flag in flags):
+        return "warn", _("forecast past limit")
+    if flags:
+        return "warn", _("warning line passed")
+    return ("ok", _("on track")) if has_lines else ("", _("no budget yet"))
+
+
+def latest_imports(user: User) -> list[Import]:
+    """Deliveries, for who takes care of them."""
+    if not permissions.may_import_usage(user):
+        return []
+    return list(Import.objects.select_related("source")[:LENGTH])
+
+
+def first_steps(user: User) -> list[Step]:
+    """The loop as a list of things to do, until each was done once; then nothing."""
+    projects = Project.objects.visible_to(user)
+    done = projects.aggregate(
+        any=Count("pk"),
+        planned=Count("pk", filter=Exists(Proposal.objects.filter(project=OuterRef("pk")))),
+        funded=Count("pk", filter=Exists(BudgetLine.objects.filter(project=OuterRef("pk")))),
+    )
+    metered = Import.objects.filter(status=Import.Status.LIVE).exists()
+    steps = [
+        Step(
+            _("Open a project"),
+            _("A manager or finance opens it: a team, a currency, a task type."),
+            bool(done["any"]),
+            "project-list",
+            _("Projects"),
+        ),
+        Step(
+            _("Write a training plan"),
+            _("The estimate stands beside the form and follows what you type. Then submit it as a proposal."),
+            bool(done["planned"]),
+            "proposal-new",
+            _("New proposal"),
+        ),
+        Step(
+            _("Decide it"),
+            _("Managers approve all or part. The money is committed on the budget lines."),
+            bool(done["funded"]),
+            "proposal-list",
+            _("Proposals"),
+        ),
+        Step(
+            _("Import usage"),
+            _("A bill or a job log; each row finds its project by the allocation rules."),
+            metered,
+            "import-list",
+            _("Imports"),
+        ),
+    ]
+    return [] if all(step.done for step in steps) else steps
 
 
 urlpatterns = [path("", home, name="home")]
