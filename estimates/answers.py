@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -21,18 +21,18 @@ Answer = Mapping[str, Any]
 
 def fill(estimate: Estimate, plan: Plan, answer: Answer) -> None:
     """Set what an estimate keeps of its plan and of the answer. Totals stay empty where the answer has none."""
-    total = answer["cost"]["total"] or {}
+    total = answer["cost"]["total"]
     estimate.plan = plan.document
     estimate.answer = answer
     estimate.name = plan.name
     estimate.currency = plan.currency
     estimate.engine_version = answer["engine_version"]
     estimate.samples = answer["samples"]
-    estimate.total_mean = as_money(total.get("mean"), plan.currency)
-    estimate.total_p10 = as_money(total.get("p10"), plan.currency)
-    estimate.total_p50 = as_money(total.get("p50"), plan.currency)
-    estimate.total_p90 = as_money(total.get("p90"), plan.currency)
-    estimate.ask_total = as_money((answer["ask"] or {}).get("total"), plan.currency)
+    estimate.total_mean = as_money(total["mean"], plan.currency)
+    estimate.total_p10 = as_money(total["p10"], plan.currency)
+    estimate.total_p50 = as_money(total["p50"], plan.currency)
+    estimate.total_p90 = as_money(total["p90"], plan.currency)
+    estimate.ask_total = as_money(answer["ask"]["total"], plan.currency)
 
 
 def as_money(number: float | None, currency: str) -> Decimal | None:
@@ -46,25 +46,25 @@ def as_money(number: float | None, currency: str) -> Decimal | None:
 
 
 def moved_prices(before: Answer, after: Answer) -> list[dict[str, Any]]:
-    """The prices that differ between two answers: what, the old amount and the new; none stands for a missing one."""
+    """The prices that differ between two answers: what, the old amounts and the new; none stand for a missing one."""
     old, new = _amounts(before), _amounts(after)
     return [
-        {"what": what, "old": old.get(what), "new": new.get(what)}
+        {"what": what, "old": old.get(what, []), "new": new.get(what, [])}
         for what in sorted(old.keys() | new.keys())
         if old.get(what) != new.get(what)
     ]
 
 
-def _amounts(answer: Answer) -> dict[str, list[Any]]:
-    amounts: dict[str, list[Any]] = {}
+def _amounts(answer: Answer) -> dict[str, list[float]]:
+    amounts: dict[str, list[float]] = {}
     for row in answer["prices"]:
-        amounts.setdefault(str(row["what"]), []).append(row["amount"])
+        amounts.setdefault(row["what"], []).append(row["amount"])
     return amounts
 
 
 def why_no_total(answer: Answer) -> str:
     """What keeps an answer from having a total."""
-    missing: Sequence[Any] = answer.get("price_missing") or []
+    missing = [str(use["item"]) for use in answer["price_missing"]]
     if missing:
-        return _("no price for %(what)s") % {"what": ", ".join(str(what) for what in missing)}
+        return _("there is no price for %(what)s") % {"what": ", ".join(dict.fromkeys(missing))}
     return _("it is not feasible")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max, Q, QuerySet
+from django.utils.translation import gettext as _
 
+from core.errors import Fault
+from core.money import split
+from core.months import Month
+from core.vocabulary import Category
 from estimates.engine import answer as engine
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
-from estimates.engine.plan import Plan
+from estimates.engine.hardware import refuse_unknown_hardware
+from estimates.engine.plan import Plan, PlanRefused, parse_plan
 
+from .answers import as_money
 from .models import OFFER, PEAK_FIELDS, Accelerator, Estimate, EstimatePrice, Price, Verification
 from .price_facts import PriceFacts
+from .price_files import read_price_file
 
 SAMPLES = 4000
 """How many samples an estimate has when nobody asks for another number."""
@@ -106,7 +114,72 @@ def answer_for(plan: Plan, *, prices_on: date, samples: int | None = None) -> di
     )
 
 
-def affected_drafts(keys: PriceKey | Iterable[PriceKey]) -> Any:
+@dataclass(frozen=True)
+class Result:
+    """What came of one of several plans: an answer, or why there is none."""
+
+    plan: Plan | None = None
+    answer: dict[str, Any] | None = None
+    refusal: str = ""
+
+
+def answers_for(wanted: Sequence[tuple[Mapping[str, Any], int]], *, prices_on: date) -> list[Result]:
+    """The answers for many kept plans, each with its sample count, in order; plans of one shape go together."""
+    accelerators = accelerator_book()
+    results = [_readable(document, accelerators) for document, _samples in wanted]
+    for samples in sorted({samples for _document, samples in wanted}):
+        mine = [
+            index for index, result in enumerate(results) if result.plan is not None and wanted[index][1] == samples
+        ]
+        answered = engine.estimate_many(
+            [plan for index in mine if (plan := results[index].plan)],
+            prices=price_book(),
+            accelerators=accelerators,
+            prices_on=prices_on,
+            samples=samples,
+        )
+        for index, answer in zip(mine, answered, strict=True):
+            results[index] = replace(results[index], answer=answer)
+    return results
+
+
+def _readable(document: Mapping[str, Any], accelerators: AcceleratorBook) -> Result:
+    try:
+        plan = parse_plan(document)
+        refuse_unknown_hardware(plan, accelerators)
+    except PlanRefused as refused:
+        return Result(refusal="\n".join(f"{fault.path}: {fault.message}" for fault in refused.faults))
+    return Result(plan)
+
+
+def ask_by_line_and_month(estimate: Estimate) -> dict[tuple[Category, Month], Decimal]:
+    """The ask of an estimate on each line in each month, in whole smallest units; it adds up to `ask_total`.
+
+    Each line of the ask falls on the months as its mean does; contingency as the whole does. Nothing where the
+    estimate has no total.
+    """
+    lines = estimate.answer["ask"]["by_line"]
+    months = estimate.answer["cost"]["by_month"]
+    if estimate.ask_total is None:
+        return {}
+    spread: dict[tuple[Category, Month], Decimal] = {}
+    for line, amount in lines.items():
+        total = as_money(amount, estimate.currency) or Decimal(0)
+        shares = [_month_share(month, line) for month in months]
+        weights = shares if any(shares) else [Decimal(1), *(Decimal(0) for _month in months[1:])]
+        parts = split(total, weights, estimate.currency) if total else []
+        for month, part in zip(months, parts, strict=False):
+            if part:
+                spread[Category(line), Month.parse(month["month"])] = part
+    return spread
+
+
+def _month_share(month: Mapping[str, Any], line: str) -> Decimal:
+    number = month["mean"] if line == Category.CONTINGENCY else month["by_line"][line]
+    return max(Decimal(repr(number or 0)), Decimal(0))
+
+
+def affected_drafts(keys: PriceKey | Iterable[PriceKey]) -> QuerySet[Estimate]:
     """Drafts that asked for one of these offers, whether they found a price or missed it."""
     wanted = [keys] if isinstance(keys, PriceKey) else list(keys)
     asked = Q(pk__in=[])
@@ -173,5 +246,43 @@ def _is_same(row: PriceFacts, price: Price) -> bool:
     )
 
 
-def changes_by_kind(changes: Iterable[PriceChange]) -> dict[str, int]:
-    return dict(Counter(change.kind for change in changes))
+def missing_reason(change: PriceChange, *, place: str = "") -> Fault | None:
+    """A correction says why the earlier row was wrong."""
+    if change.kind != "corrected" or change.facts.reason:
+        return None
+    return Fault(
+        f"{place}, reason" if place else "reason",
+        change.facts.reason,
+        _("is missing: %(item)s has a price from this day or later already") % {"item": change.facts.item},
+        _("why the earlier row was wrong"),
+    )
+
+
+@dataclass(frozen=True)
+class ImportPreview:
+    """What importing a price file would do, before anything is written."""
+
+    changes: tuple[tuple[int, PriceChange], ...]
+    """The line of the file, and what it would change."""
+    faults: tuple[Fault, ...]
+    drafts: QuerySet[Estimate]
+    """Drafts that would be computed again."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return dict(Counter(change.kind for _line, change in self.changes))
+
+    @property
+    def new_rows(self) -> list[PriceFacts]:
+        return [change.facts for _line, change in self.changes if change.kind != "unchanged"]
+
+
+def preview_import(content: bytes) -> ImportPreview:
+    """Read a price file and compare it with what is kept. Faults name line, column, value and what is accepted."""
+    read = read_price_file(content)
+    changes = price_changes(with_known_items(read.rows))
+    numbered = tuple(zip(read.lines, changes, strict=True))
+    reasons = (missing_reason(change, place=f"line {line}") for line, change in numbered)
+    faults = (*read.faults, *(fault for fault in reasons if fault))
+    keys = {key_of(change.facts) for change in changes if change.kind != "unchanged"}
+    return ImportPreview(numbered, faults, affected_drafts(keys))

@@ -14,9 +14,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
-from estimates.engine import answer as engine
-from estimates.engine.books import AcceleratorBook, PriceBook
+from core.errors import DomainError
 from estimates.engine.plan import parse_plan
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
@@ -198,31 +196,29 @@ def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     if not locked:
         return 0
     today = Organisation.current().today(now)
-    books = queries.price_book(), queries.accelerator_book()
-    revisions = [_follow_prices(estimate, books, today=today, now=now) for estimate in locked]
+    results = queries.answers_for([(estimate.plan, estimate.samples) for estimate in locked], prices_on=today)
+    revisions = [
+        revision
+        for estimate, result in zip(locked, results, strict=True)
+        if (revision := _follow_prices(estimate, result, today=today, now=now))
+    ]
     Estimate.objects.bulk_update(locked, RECOMPUTED, batch_size=100)
-    EstimateRevision.objects.bulk_create(revision for revision in revisions if revision)
+    EstimateRevision.objects.bulk_create(revisions)
     return len(locked)
 
 
 def _follow_prices(
-    estimate: Estimate, books: tuple[PriceBook, AcceleratorBook], *, today: date, now: datetime
+    estimate: Estimate, result: queries.Result, *, today: date, now: datetime
 ) -> EstimateRevision | None:
-    """Compute one draft at the prices of today, in memory; a plan that is refused now keeps its old answer and why."""
-    before, old_total, price = estimate.answer, estimate.total_mean, estimate.stale_price_id
-    prices, accelerators = books
-    try:
-        plan = parse_plan(estimate.plan)
-        answer = engine.estimate(
-            plan, prices=prices, accelerators=accelerators, prices_on=today, samples=estimate.samples
-        )
-        answers.fill(estimate, plan, answer)
-    except DomainError as refused:
-        estimate.refusal = "\n".join([refused.message, *(f"{fault.path}: {fault.message}" for fault in refused.faults)])
+    """Fill a draft in with its new answer; a plan that is refused now keeps the old answer, and says why."""
+    if result.answer is None or result.plan is None:
+        estimate.refusal = result.refusal
         return None
+    before, old_total, price = estimate.answer, estimate.total_mean, estimate.stale_price_id
+    answers.fill(estimate, result.plan, result.answer)
     estimate.prices_on, estimate.computed_at = today, now
     estimate.stale_since, estimate.stale_price, estimate.refusal = None, None, ""
-    if answer["price_keys"] != before.get("price_keys"):
+    if result.answer["price_keys"] != before["price_keys"]:
         _keep_price_keys(estimate)
     return EstimateRevision(
         estimate=estimate,
@@ -231,7 +227,7 @@ def _follow_prices(
         price_id=price,
         old_total=old_total,
         new_total=estimate.total_mean,
-        moved=answers.moved_prices(before, answer),
+        moved=answers.moved_prices(before, result.answer),
     )
 
 
@@ -288,7 +284,7 @@ def add_prices(rows: Sequence[PriceFacts], *, by: User | None, now: datetime | N
         raise DomainError(_("Prices are kept by price keepers."), code="not_allowed")
     known = queries.with_known_items(rows)
     changes = [change for change in queries.price_changes(known) if change.kind != "unchanged"]
-    faults = [fault for change in changes if (fault := _missing_reason(change))]
+    faults = [fault for change in changes if (fault := queries.missing_reason(change))]
     if faults:
         raise DomainError(_("A correction needs a reason."), code="price_refused", faults=faults)
     added = [Price.objects.create(by=by, **_columns(change.facts)) for change in changes]
@@ -314,15 +310,14 @@ def load_catalogue(*, now: datetime | None = None) -> dict[str, int]:
     return {"accelerators": len(missing), "prices": len(added)}
 
 
-def _missing_reason(change: queries.PriceChange) -> Fault | None:
-    if change.kind != "corrected" or change.facts.reason:
-        return None
-    return Fault(
-        "reason",
-        change.facts.reason,
-        _("is missing: %(item)s has a price from this day or later already") % {"item": change.facts.item},
-        _("why the earlier row was wrong"),
-    )
+def import_prices(content: bytes, *, by: User | None, now: datetime | None = None) -> list[Price]:
+    """Add the rows of a CSV or XLSX file that change something; with one fault in it, nothing is added."""
+    preview = queries.preview_import(content)
+    if preview.faults:
+        raise DomainError(
+            _("The file was refused; nothing was changed."), code="price_file_refused", faults=list(preview.faults)
+        )
+    return add_prices(preview.new_rows, by=by, now=now)
 
 
 def _mark_stale(prices: Sequence[Price], *, now: datetime) -> None:
