@@ -117,7 +117,7 @@ def _layout(draft: Draft, prefix: str) -> None:
     for size in sizes:
         group *= int(size.value) if isinstance(size, Point) else 1
     if isinstance(count, Point) and group > 1 and count.value % group:
-        parameters = {"group": group, "count": f"{count.value:g}"}
+        parameters: dict[str, str | int] = {"group": group, "count": f"{count.value:g}"}
         draft.refuse(
             prefix + "compute.parallelism",
             draft.seen["compute.parallelism"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -70,8 +70,9 @@ def _read_json(text: str) -> tuple[Tree, list[PlanFault]]:
     except RecursionError:
         raise Unreadable(plan_fault("", None, "too_deep")) from None
     except json.JSONDecodeError as error:
-        place = {"line": error.lineno, "column": error.colno, "problem": error.msg}
-        raise Unreadable(plan_fault("", None, "broken_json", (Phrase("document"),), **place)) from None
+        place = {"line": error.lineno, "column": error.colno}
+        allowed = (Phrase("document"),)
+        raise Unreadable(plan_fault("", None, "broken_json", allowed, problem=error.msg, **place)) from None
     return _as_tree(value)
 
 
@@ -151,7 +152,7 @@ class _YamlReader:
     """Builds keys and values from the events of the YAML parser: no types, no anchors, no tags, no second document."""
 
     def __init__(self, text: str) -> None:
-        self.events = yaml.parse(text, Loader=LOADER)
+        self.events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
         self.faults: list[PlanFault] = []
         self.values = 0
 
@@ -164,8 +165,9 @@ class _YamlReader:
         tree = self._node(next(self.events), "", 1)
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
-                line = event.start_mark.line + 1
-                raise Unreadable(plan_fault("", None, "several_documents", (Phrase("document"),), line=line))
+                mark: Any = event.start_mark
+                allowed = (Phrase("document"),)
+                raise Unreadable(plan_fault("", None, "several_documents", allowed, line=mark.line + 1))
         if tree is None:
             raise Unreadable(plan_fault("", None, "empty", (Phrase("document"),)))
         if not isinstance(tree, dict):

@@ -78,7 +78,8 @@ class Draft:
 
 def _grow() -> Branch:
     root = Branch("")
-    for path, declared in (*FIELDS.items(), *TABLES.items()):
+    everything: list[tuple[str, Field | Table]] = [*FIELDS.items(), *TABLES.items()]
+    for path, declared in everything:
         branch = root
         for step in path.split("."):
             branch = branch.children.setdefault(step, Branch(below(branch.path, step)))

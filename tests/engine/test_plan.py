@@ -66,7 +66,8 @@ def test_null_means_not_given() -> None:
 def test_ranges_of_both_kinds_are_understood() -> None:
     plan = parse_plan(
         small_plan(
-            compute__mfu={"low": "33%", "mode": 0.40, "high": 0.46}, data__tokens={"p10": "1T", "p50": 2e12, "p90": 5e12}
+            compute__mfu={"low": "33%", "mode": 0.40, "high": 0.46},
+            data__tokens={"p10": "1T", "p50": 2e12, "p90": 5e12},
         )
     )
 
@@ -116,7 +117,9 @@ def test_another_way_to_say_the_speed_leaves_no_mfu_behind() -> None:
 
 
 def test_achieved_tflops_may_say_that_they_count_recomputation() -> None:
-    plan = parse_plan(small_plan(compute__mfu=None, compute__tflops_per_accelerator={"value": 147, "counts": "hardware"}))
+    plan = parse_plan(
+        small_plan(compute__mfu=None, compute__tflops_per_accelerator={"value": 147, "counts": "hardware"})
+    )
 
     assert plan.inputs["compute.tflops_per_accelerator"] == Point(147)
     assert plan.words["compute.tflops_per_accelerator.counts"] == "hardware"
@@ -152,7 +155,9 @@ def test_the_error_of_the_method_may_be_a_bare_number() -> None:
 
 
 def test_people_are_rows_whose_numbers_are_inputs_too() -> None:
-    plan = parse_plan(small_plan(people=[{"role": "research engineer", "fte": {"low": 3, "mode": 4, "high": 6}, "months": 4}]))
+    plan = parse_plan(
+        small_plan(people=[{"role": "research engineer", "fte": {"low": 3, "mode": 4, "high": 6}, "months": 4}])
+    )
 
     assert plan.rows("people") == ({"role": "research engineer", "fte": Pert(3, 4, 6), "months": Point(4)},)
     assert plan.inputs["people.0.fte"] == Pert(3, 4, 6)
