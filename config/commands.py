@@ -122,8 +122,7 @@ def _serve(port: int, fill: Callable[[], list[str]] | Callable[[], None]) -> int
             if running_at:
                 say("\n".join([f"Headroom already runs at {running_at}", *lines]))
                 return 0
-            with step("reading the program"):
-                runtime = inside.runtime()
+            runtime = inside.runtime()
             supervisor.rotate_logs(ground)
             served = Supervisor(ground, runtime, port, lambda: _keep(inside))
             return served.run(lambda seconds: _greet(ground, port, seconds, lines))

@@ -135,14 +135,13 @@ def _python_for(account: Account, service: Path) -> tuple[Path, Path | None]:
 
 
 def _is_like_ours(account: Account, python: Path) -> bool:
-    tag = sysconfig.get_config_var("EXT_SUFFIX")
+    """To the last digit: which packages a lock asks for can depend on it (async-timeout up to 3.11.2)."""
+    question = "import ssl, sys, sysconfig; print(sys.version_info[:], sysconfig.get_config_var('EXT_SUFFIX'))"
     try:
-        said = account.run(
-            [str(python), "-I", "-c", "import ssl, sysconfig; print(sysconfig.get_config_var('EXT_SUFFIX'))"]
-        )
+        said = account.run([str(python), "-I", "-c", question])
     except OSError:
         return False
-    return said.returncode == 0 and said.stdout.strip() == tag
+    return said.stdout.strip() == f"{sys.version_info[:]} {sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
 def _mirror(source: Path, target: Path, left_out: frozenset[str]) -> None:
