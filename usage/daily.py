@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-BEARS_MONEY = "(SELECT id FROM usage_source WHERE money <> 'none' AND part_of_id IS NULL)"
+BEARS_MONEY = "(SELECT id FROM usage_source WHERE money NOT IN ('none', '') AND part_of_id IS NULL)"
 """Sources whose cost counts in the whole; a part of another source only splits that one's."""
 
 MEASURES = ("billed", "effective", "list_cost", "contracted", "quantity", "accelerator_hours", "cpu_core_hours")

@@ -42,13 +42,16 @@ class Meaning(models.TextChoices):
 
 
 class Source(models.Model):
-    """One feed of usage: a cloud bill export, the job log of a cluster, a cost allocator."""
+    """One feed of usage: a cloud bill export, the job log of a cluster, a cost allocator.
+
+    Format, money and meaning may be left empty: the first delivery shows them.
+    """
 
     slug = models.SlugField(_("short name"), max_length=60, unique=True)
     name = models.CharField(_("name"), max_length=120)
     format = models.CharField(_("format"), max_length=40, blank=True, help_text=_("Empty: found out by content."))
-    money = models.CharField(_("money"), max_length=10, choices=Money.choices, default=Money.OWN)
-    meaning = models.CharField(_("meaning of a delivery"), max_length=10, choices=Meaning.choices)
+    money = models.CharField(_("money"), max_length=10, choices=Money.choices, blank=True)
+    meaning = models.CharField(_("meaning of a delivery"), max_length=10, choices=Meaning.choices, blank=True)
     part_of = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="parts", verbose_name=_("splits the money of")
     )
@@ -267,6 +270,7 @@ class Record(models.Model):
     accelerator_hours = ExactNumericField(null=True)
     cpu_core_hours = ExactNumericField(null=True)
     rank = models.BigIntegerField(null=True, help_text=_("Of a log: seconds elapsed, ended jobs over open ones."))
+    issued_at = models.DateTimeField(null=True, help_text=_("Of a log: when the newest delivery that holds it was."))
     provisional = models.BooleanField(default=False)
     job = models.TextField(blank=True)
     extra = models.JSONField(null=True)

@@ -1,0 +1,181 @@
+"""What a format is: how it is recognised, and how one of its records becomes a row.
+
+A row comes in two parts. `Row` holds what differs from row to row, as text that PostgreSQL reads. Its `key` is any
+hashable value made of the fields that many rows share; `describe(key)` turns it into `Keys` once for all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+from core.vocabulary import Category, ChargeCategory
+
+from ..delivery import Settings
+from ..models import Meaning, Money
+from ..reading.header import Header
+from ..reading.notes import Notes
+
+
+class ScopeKey(NamedTuple):
+    """What a delivery of a statement replaces as a whole."""
+
+    payer: str
+    issuer: str
+    month: date | None
+    part: str = ""
+
+    @property
+    def text(self) -> str:
+        month = f"{self.month:%Y-%m}" if self.month else ""
+        return "|".join(part for part in (self.issuer, self.payer, month, self.part) if part) or "all"
+
+
+class Row(NamedTuple):
+    """What differs from row to row. Numbers are canonical text or None, times are ISO text in UTC."""
+
+    key: Any
+    scope: ScopeKey
+    usage_start: str
+    usage_end: str
+    billing_month: date
+    currency: str
+    billed: str | None
+    effective: str | None
+    list_cost: str | None = None
+    contracted: str | None = None
+    quantity: str | None = None
+    accelerator_hours: str | None = None
+    cpu_core_hours: str | None = None
+    extra: str | None = None
+    """JSON of the columns we do not map, where they differ from row to row."""
+    row_key: str | None = None
+    """Of a log, or of rows with an identity of their own: what the row is known by."""
+    rank: int | None = None
+    provisional: bool = False
+    job: str = ""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What rows share, canonical: the meter, the resource, the tags."""
+
+    provider: str = ""
+    payer: str = ""
+    account: str = ""
+    account_name: str = ""
+    service: str = ""
+    sku: str = ""
+    region: str = ""
+    accelerator: str = ""
+    state: str = ""
+    charge_category: str = ChargeCategory.USAGE
+    unit: str = ""
+    resource: str = ""
+    resource_name: str = ""
+    resource_type: str = ""
+    user: str = ""
+    partition: str = ""
+    cluster: str = ""
+    namespace: str = ""
+    pod: str = ""
+    publisher: str = ""
+    issuer: str = ""
+    service_category: str = ""
+    is_correction: bool = False
+    accelerator_count: Decimal | None = None
+    category: str = Category.COMPUTE
+    reference: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = field(default_factory=dict)
+    hours_per_quantity: Decimal | None = field(default=None, compare=False)
+    """Accelerator-hours in one unit of the row's quantity, where the row does not say them itself."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The columns of `KeySet` and `Meter`."""
+        columns = asdict(self)
+        del columns["hours_per_quantity"]
+        return columns
+
+
+METER_COLUMNS = (
+    "provider",
+    "payer",
+    "account",
+    "account_name",
+    "service",
+    "sku",
+    "region",
+    "accelerator",
+    "state",
+    "charge_category",
+    "unit",
+)
+
+
+def digest_of(columns: Mapping[str, Any]) -> str:
+    """32 hexadecimal digits that two equal sets of columns share."""
+    text = json.dumps(columns, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+class RowReader(Protocol):
+    """Reads the records of one file."""
+
+    exact_places: frozenset[int]
+    """Columns with amounts, times and ids, where a byte that is no text rejects the row."""
+
+    def row(self, fields: Any) -> Row:
+        """One record as a `Row`; raises `RowFault` or `RowSkipped`."""
+        ...
+
+    def describe(self, key: Any) -> Keys:
+        """What a row's `key` stands for; raises `RowFault`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The beginning of a file, for recognition."""
+
+    name: str
+    head: bytes
+    text: str
+    header: Header
+    delimiter: str
+    rows: tuple[list[str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """A format that knows the file: how sure, and why, in words for the page."""
+
+    certainty: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format.
+
+    `recognise` says why a sample is of this format, None where it is not, and raises `FileRefused` for a file of
+    the right vendor but the wrong dataset. `open` checks the header and answers the reader of its records; `records`
+    cuts a part into records where it is no delimited table.
+    """
+
+    slug: str
+    name: str
+    recognise: Callable[[Sample], Recognition | None]
+    open: Callable[[Header, Settings, Notes], RowReader]
+    meaning: Meaning = Meaning.STATEMENT
+    money: Money = Money.OWN
+    timezone: str = "UTC"
+    version: int = 1
+    """Changes when the same text is read as other rows than before."""
+    records: Callable[..., Any] | None = None
+    settings: tuple[str, ...] = ()

@@ -1,0 +1,373 @@
+"""FOCUS cost and usage: 1.0 to 1.2 and later by column name, and the names of 0.5. https://focus.finops.org"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from operator import itemgetter
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from core.money import CURRENCIES
+from core.vocabulary import Category, ChargeCategory
+
+from ..accelerators import Accelerators, accelerators_of
+from ..delivery import Settings
+from ..reading.faults import FileRefused, RowFault
+from ..reading.header import Header
+from ..reading.notes import Notes
+from ..reading.numbers import CANONICAL, NULLS, NumberReader, number_reader, required_number
+from ..reading.times import Instant, TimeReader, time_reader
+from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
+from .tags import read_tags, reference_of
+
+BILLED, EFFECTIVE, CATEGORY = "BilledCost", "EffectiveCost", "ChargeCategory"
+START, END = "ChargePeriodStart", "ChargePeriodEnd"
+BILL_START, BILL_END, CURRENCY = "BillingPeriodStart", "BillingPeriodEnd", "BillingCurrency"
+
+ALIASES: dict[str, tuple[str, ...]] = {
+    EFFECTIVE: ("EffectiveCost", "AmortizedCost"),
+    CATEGORY: ("ChargeCategory", "ChargeType"),
+    "RegionId": ("RegionId", "Region"),
+    "ConsumedQuantity": ("ConsumedQuantity", "UsageQuantity"),
+    "ConsumedUnit": ("ConsumedUnit", "UsageUnit"),
+    "ProviderName": ("ServiceProviderName", "ProviderName"),
+}
+"""Columns that had another name in another version; the first that the file has is read."""
+
+KEY_COLUMNS = (
+    CATEGORY,
+    "ChargeClass",
+    "BillingAccountId",
+    "InvoiceIssuerName",
+    "SubAccountId",
+    "SubAccountName",
+    "ServiceName",
+    "ServiceCategory",
+    "SkuId",
+    "RegionId",
+    "ProviderName",
+    "PublisherName",
+    "ResourceId",
+    "ResourceName",
+    "ResourceType",
+    "ConsumedUnit",
+    "PricingUnit",
+    "Tags",
+    "SkuPriceDetails",
+)
+KEY_EXTRA = (
+    "AvailabilityZone",
+    "BillingAccountName",
+    "BillingAccountType",
+    "CapacityReservationId",
+    "CapacityReservationStatus",
+    "ChargeDescription",
+    "ChargeFrequency",
+    "CommitmentDiscountCategory",
+    "CommitmentDiscountId",
+    "CommitmentDiscountName",
+    "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+    "CommitmentDiscountUnit",
+    "ContractedUnitPrice",
+    "HostProviderName",
+    "InvoiceId",
+    "ListUnitPrice",
+    "PricingCategory",
+    "PricingCurrency",
+    "PricingCurrencyContractedUnitPrice",
+    "PricingCurrencyListUnitPrice",
+    "RegionName",
+    "ServiceSubcategory",
+    "SkuMeter",
+    "SkuPriceId",
+    "SubAccountType",
+)
+"""Columns we keep with the key set as they are: they repeat from row to row."""
+
+CHARGE_CATEGORIES = {str(category).casefold(): str(category) for category in ChargeCategory}
+LINE_OF_SERVICE = {
+    "ai and machine learning": Category.COMPUTE,
+    "compute": Category.COMPUTE,
+    "analytics": Category.DATA,
+    "databases": Category.STORAGE,
+    "storage": Category.STORAGE,
+    "networking": Category.NETWORK,
+    "web": Category.NETWORK,
+}
+"""On which budget line a ServiceCategory falls where no rule says otherwise; the rest is platform."""
+SERVICE_CATEGORIES = frozenset(
+    name.casefold()
+    for name in (
+        "AI and Machine Learning",
+        "Analytics",
+        "Business Applications",
+        "Compute",
+        "Databases",
+        "Developer Tools",
+        "Multicloud",
+        "Identity",
+        "Integration",
+        "Internet of Things",
+        "Management and Governance",
+        "Media",
+        "Migration",
+        "Mobile",
+        "Networking",
+        "Security",
+        "Storage",
+        "Web",
+        "Other",
+    )
+)
+OTHER_DATASETS = {
+    "ContractCommitmentId": "Contract Commitment",
+    "BillingPeriodStatus": "Billing Period",
+    "InvoiceDetailCost": "Invoice Detail",
+}
+
+
+def names_of(column: str) -> tuple[str, ...]:
+    return ALIASES.get(column, (column,))
+
+
+def recognise(sample: Sample) -> Recognition | None:
+    """FOCUS names its costs like nobody else; its other datasets are refused by name."""
+    header = sample.header
+    for column, dataset in OTHER_DATASETS.items():
+        if column in header and BILLED not in header:
+            raise FileRefused(
+                _("This is a FOCUS %(dataset)s dataset. Headroom imports the Cost and Usage dataset.")
+                % {"dataset": dataset},
+                column=column,
+                value=column,
+            )
+    if "InvoiceDetailId" in header and START not in header and BILLED not in header:
+        raise FileRefused(_("This is a FOCUS Invoice Detail dataset. Headroom imports the Cost and Usage dataset."))
+    marks = [name for name in (BILLED, *names_of(EFFECTIVE), START, *names_of(CATEGORY), BILL_START) if name in header]
+    if len(marks) < 3:
+        return None
+    return Recognition(90, _("the columns %(names)s are FOCUS's own") % {"names": ", ".join(marks)})
+
+
+class FocusReader:
+    """Reads the records of one FOCUS file by the places its header names."""
+
+    def __init__(self, header: Header, settings: Settings, notes: Notes) -> None:
+        self._settings, self._notes = settings, notes
+        self._at = {name: header.at(*names_of(name)) for name in (*KEY_COLUMNS, *KEY_EXTRA)}
+        self._times: TimeReader = time_reader(
+            settings.timezone,
+            date_order=settings.date_order or None,
+            on_offset=lambda: notes.warn("offset_in_time"),
+        )
+        self._number: NumberReader = number_reader(money_text=settings.money_text)
+        self._cost = required_number(self._number)
+        key_places = [place for name in (*KEY_COLUMNS, *KEY_EXTRA) if (place := self._at[name]) is not None]
+        self._key_names = [name for name in (*KEY_COLUMNS, *KEY_EXTRA) if self._at[name] is not None]
+        self._key: Callable[[list[str]], Any] = _getter(key_places)
+        self._scopes: dict[Any, ScopeKey] = {}
+        self._currencies: dict[str, str] = {}
+        place = {
+            name: header.at(*names_of(name))
+            for name in (
+                BILLED, EFFECTIVE, START, END, BILL_START, BILL_END, CURRENCY,
+                "ListCost", "ContractedCost", "ConsumedQuantity", "PricingQuantity",
+            )
+        }  # fmt: skip
+        self._place = place
+        self._numbers_beside = [
+            (name, at)
+            for name in ("CommitmentDiscountQuantity", "PricingCurrencyEffectiveCost")
+            if (at := header.at(name)) is not None
+        ]
+        used = [*key_places, *place.values(), *(at for _, at in self._numbers_beside)]
+        self._rest = [*header.rest(used), *((at, name) for name, at in self._numbers_beside)]
+        self._default_month: Instant | None = None
+        if settings.billing_period:
+            first = settings.billing_period.start
+            self._default_month = self._times(f"{first}T00:00:00", BILL_START)
+            self._default_end = self._times(f"{settings.billing_period.end}T00:00:00", BILL_END)
+        ids = [
+            self._at[name] for name in ("BillingAccountId", "SubAccountId", "InvoiceIssuerName", "ResourceId", "SkuId")
+        ]
+        self.exact_places = frozenset(at for at in (*place.values(), *ids) if at is not None)
+        self._payer, self._issuer = self._at["BillingAccountId"], self._at["InvoiceIssuerName"]
+
+    def row(self, fields: list[str]) -> Row:
+        place = self._place
+        times = self._times
+        start, end = times(fields[place[START]], START), times(fields[place[END]], END)
+        if end.at <= start.at:
+            raise RowFault(END, fields[place[END]], f"is not after {START} {fields[place[START]]}")
+        billed, effective = fields[place[BILLED]], fields[place[EFFECTIVE]]
+        if not CANONICAL(billed):
+            billed = self._cost(billed, BILLED)
+        if not CANONICAL(effective):
+            effective = self._cost(effective, EFFECTIVE)
+        scope = self._scope(fields)
+        pricing = self._optional(fields, "PricingQuantity")
+        quantity = self._optional(fields, "ConsumedQuantity")
+        return Row(
+            self._key(fields),
+            scope,
+            start.text,
+            end.text,
+            scope.month or start.month,
+            self._currency(fields),
+            billed,
+            effective,
+            self._optional(fields, "ListCost"),
+            self._optional(fields, "ContractedCost"),
+            pricing if quantity is None else quantity,
+            None,
+            None,
+            self._extra(fields, pricing if quantity is not None and pricing != quantity else None),
+        )
+
+    def _optional(self, fields: list[str], name: str) -> str | None:
+        at = self._place[name]
+        if at is None:
+            return None
+        text = fields[at]
+        return text if CANONICAL(text) else self._number(text, name)
+
+    def _scope(self, fields: list[str]) -> ScopeKey:
+        at_start, at_end = self._place[BILL_START], self._place[BILL_END]
+        key = (
+            fields[self._payer] if self._payer is not None else "",
+            fields[self._issuer] if self._issuer is not None else "",
+            fields[at_start] if at_start is not None else "",
+            fields[at_end] if at_end is not None else "",
+        )
+        found = self._scopes.get(key)
+        if found is None:
+            found = self._scopes[key] = self._new_scope(*key)
+        return found
+
+    def _new_scope(self, payer: str, issuer: str, start_text: str, end_text: str) -> ScopeKey:
+        start, end = self._billing_period(start_text, end_text)
+        if end.at <= start.at:
+            raise RowFault(BILL_END, end_text, f"is not after {BILL_START} {start_text}")
+        return ScopeKey(_blank(payer), _blank(issuer), start.month)
+
+    def _billing_period(self, start_text: str, end_text: str) -> tuple[Instant, Instant]:
+        if self._default_month and start_text.strip() in NULLS:
+            return self._default_month, self._default_end
+        return self._times(start_text, BILL_START), self._times(end_text, BILL_END)
+
+    def _currency(self, fields: list[str]) -> str:
+        at = self._place[CURRENCY]
+        text = fields[at] if at is not None else ""
+        found = self._currencies.get(text)
+        if found is None:
+            found = self._currencies[text] = currency_of(text, self._settings, CURRENCY)
+        return found
+
+    def _extra(self, fields: list[str], pricing: str | None) -> str | None:
+        kept = {name: fields[at] for at, name in self._rest if fields[at] not in NULLS}
+        if pricing is not None:
+            kept["PricingQuantity"] = pricing
+        return json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None
+
+    def describe(self, key: Any) -> Keys:
+        texts = key if isinstance(key, tuple) else (key,)
+        values = {name: _blank(text) for name, text in zip(self._key_names, texts, strict=True)}
+        get = values.get
+        charge = CHARGE_CATEGORIES.get(get(CATEGORY, "").casefold())
+        if charge is None:
+            raise RowFault(CATEGORY, get(CATEGORY, ""), "is not one of Usage, Purchase, Tax, Credit, Adjustment")
+        service_category = get("ServiceCategory", "")
+        if service_category and service_category.casefold() not in SERVICE_CATEGORIES:
+            self._notes.warn("service_category_unknown", detail=service_category)
+        details = read_tags(get("SkuPriceDetails", ""), self._notes)
+        unit = get("ConsumedUnit", "") or get("PricingUnit", "")
+        cards = accelerators_of_details(details, unit, charge, self._notes)
+        tags = read_tags(get("Tags", ""), self._notes)
+        extra = {name: values[name] for name in KEY_EXTRA if values.get(name)}
+        if details:
+            extra["SkuPriceDetails"] = get("SkuPriceDetails", "")
+        return Keys(
+            provider=get("ProviderName", ""),
+            payer=get("BillingAccountId", ""),
+            account=get("SubAccountId", "") or get("BillingAccountId", ""),
+            account_name=get("SubAccountName", "") or get("BillingAccountName", ""),
+            service=get("ServiceName", ""),
+            sku=get("SkuId", ""),
+            region=get("RegionId", ""),
+            accelerator=cards.slug,
+            charge_category=charge,
+            unit=unit,
+            resource=get("ResourceId", ""),
+            resource_name=get("ResourceName", ""),
+            resource_type=get("ResourceType", ""),
+            publisher=get("PublisherName", ""),
+            issuer=get("InvoiceIssuerName", ""),
+            service_category=service_category,
+            is_correction=get("ChargeClass", "").casefold() == "correction",
+            accelerator_count=cards.count,
+            category=LINE_OF_SERVICE.get(service_category.casefold(), Category.PEOPLE_PLATFORM)
+            if service_category
+            else Category.COMPUTE,
+            reference=reference_of(tags),
+            tags=tags,
+            extra=extra,
+            hours_per_quantity=cards.count if cards.by_the_hour else None,
+        )
+
+
+def _getter(places: list[int]) -> Callable[[list[str]], Any]:
+    return itemgetter(*places)
+
+
+def _blank(text: str) -> str:
+    cleaned = text.strip()
+    return "" if cleaned in NULLS else cleaned
+
+
+def currency_of(text: str, settings: Settings, column: str) -> str:
+    """The row's currency as a code of ISO 4217, through the source's map and default; else a `RowFault`."""
+    cleaned = _blank(text)
+    mapped = settings.currency_map.get(cleaned, cleaned) or settings.currency
+    if mapped not in CURRENCIES:
+        reason = "is no currency of ISO 4217; the setting currency_map can map it" if mapped else "is empty"
+        raise RowFault(column, text, reason)
+    return mapped
+
+
+def accelerators_of_details(details: dict[str, str], unit: str, charge: str, notes: Notes) -> Accelerators:
+    """Cards of a SKU by its own words: GpuCount, else the instance type of the catalogue."""
+    count = details.get("GpuCount") or details.get("x_GpuCount") or ""
+    number = Decimal(count) if CANONICAL(count) else None
+    instance = details.get("InstanceType") or details.get("x_InstanceType") or ""
+    return accelerators_of(instance, unit=unit, charge_category=charge, count=number, notes=notes)
+
+
+def open_focus(header: Header, settings: Settings, notes: Notes) -> FocusReader:
+    """Check the header: every missing column at once, no used name twice, then read by place."""
+    columns = (
+        *KEY_COLUMNS,
+        *KEY_EXTRA,
+        BILLED,
+        START,
+        END,
+        BILL_START,
+        BILL_END,
+        CURRENCY,
+        "ListCost",
+        "ContractedCost",
+    )
+    header.refuse_twins({name: names_of(name) for name in columns if name not in ALIASES} | ALIASES)
+    required = [BILLED, EFFECTIVE, CATEGORY, START, END]
+    if not settings.currency:
+        required.append(CURRENCY)
+    if not settings.billing_period:
+        required += [BILL_START, BILL_END]
+    header.insist({name: names_of(name) for name in required})
+    return FocusReader(header, settings, notes)
+
+
+FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus)

@@ -1,0 +1,133 @@
+"""Key sets and scopes of a delivery: told apart in memory, stored once, known afterwards by their ids."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+
+from ..formats.contract import METER_COLUMNS, Keys, RowReader, ScopeKey, digest_of
+from ..models import Scope, Source
+from ..reading.faults import RowFault
+
+MEMORY = 100_000
+"""Key sets remembered at a time; beyond it the memory starts anew and the database answers."""
+CHUNK = 2_000
+
+KeyEntry = tuple[int, Decimal | None]
+"""A key set's id, and the accelerator-hours in one unit of its rows' quantity."""
+
+
+class KeySets:
+    """Answers the id of every key; stores those not seen before."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._known: dict[Any, KeyEntry] = {}
+        self._refused: dict[Any, RowFault] = {}
+
+    def get(self, key: Any) -> KeyEntry | None:
+        return self._known.get(key)
+
+    def fault(self, key: Any) -> RowFault | None:
+        return self._refused.get(key)
+
+    def learn(self, keys: Iterable[Any], reader: RowReader) -> None:
+        """Describe and store keys that are not known; a key that cannot be described is remembered with its fault."""
+        if len(self._known) > MEMORY:
+            self._known.clear()
+        described: dict[Any, Keys] = {}
+        for key in keys:
+            try:
+                described[key] = reader.describe(key)
+            except RowFault as fault:
+                self._refused[key] = fault
+        ids = store(self._source.pk, {digest_of(keys.as_dict()): keys for keys in described.values()})
+        for key, keys in described.items():
+            entry = (ids[digest_of(keys.as_dict())], keys.hours_per_quantity)
+            self._known[_interned(key)] = entry
+
+
+def _interned(key: Any) -> Any:
+    """Equal texts of different keys share their memory."""
+    return tuple(sys.intern(part) if type(part) is str else part for part in key) if type(key) is tuple else key
+
+
+def store(source_id: int, by_digest: dict[str, Keys]) -> dict[str, int]:
+    """Insert the key sets that are missing, with their meters; answer the ids of all by digest."""
+    ids: dict[str, int] = {}
+    pairs = list(by_digest.items())
+    for begin in range(0, len(pairs), CHUNK):
+        chunk = pairs[begin : begin + CHUNK]
+        columns = [{**keys.as_dict(), "digest": digest} for digest, keys in chunk]
+        meters = _store_meters(source_id, columns)
+        for row in columns:
+            row["meter_id"] = meters[_meter_digest(row)]
+        _insert("usage_keyset", source_id, [_without(row, METER_COLUMNS) for row in columns])
+        ids |= _ids("usage_keyset", source_id, [digest for digest, _ in chunk])
+    return ids
+
+
+def _store_meters(source_id: int, rows: list[dict[str, Any]]) -> dict[str, int]:
+    meters = {_meter_digest(row): {name: row[name] for name in METER_COLUMNS} for row in rows}
+    _insert("usage_meter", source_id, [{**columns, "digest": digest} for digest, columns in meters.items()])
+    return _ids("usage_meter", source_id, list(meters))
+
+
+def _meter_digest(row: dict[str, Any]) -> str:
+    return digest_of({name: row[name] for name in METER_COLUMNS})
+
+
+def _without(row: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def _insert(table: str, source_id: int, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    names = ", ".join(f'"{name}"' for name in rows[0])
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {table} (source_id, {names}) SELECT %s, {names}"
+            f" FROM jsonb_populate_recordset(NULL::{table}, %s::jsonb) ON CONFLICT (source_id, digest) DO NOTHING",
+            [source_id, json.dumps(rows, ensure_ascii=False, default=str)],
+        )
+
+
+def _ids(table: str, source_id: int, digests: list[str]) -> dict[str, int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT replace(digest::text, '-', ''), id FROM {table} WHERE source_id = %s AND digest = ANY(%s::uuid[])",
+            [source_id, digests],
+        )
+        return dict(cursor.fetchall())
+
+
+class Scopes:
+    """Answers the id of every scope of a delivery; makes those that are new."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._ids: dict[ScopeKey, int] = {}
+
+    def __getitem__(self, key: ScopeKey) -> int:
+        return self._ids[key]
+
+    def __contains__(self, key: ScopeKey) -> bool:
+        return key in self._ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def learn(self, keys: Iterable[ScopeKey]) -> None:
+        for key in keys:
+            scope, _made = Scope.objects.get_or_create(
+                source=self._source,
+                key=key.text[:500],
+                defaults={"payer": key.payer[:200], "issuer": key.issuer[:200], "month": key.month},
+            )
+            self._ids[key] = scope.pk

@@ -1,0 +1,315 @@
+"""One pass over a delivery: records are recognised, read, and staged; bad ones go to quarantine. Memory stays flat."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from core.money import exact_text
+
+from ..delivery import Settings
+from ..formats import detection
+from ..formats.contract import Format, Row, RowReader
+from ..models import Import, Meaning, Money, RejectedRow, Source
+from ..reading.faults import FileRefused, RowFault, RowSkipped
+from ..reading.header import Header
+from ..reading.notes import Notes
+from ..reading.records import Batch, FieldReader, RecordReader
+from ..reading.unpack import Delivery, Unpacked
+from .keysets import KeySets, Scopes
+from .seen import LiveRows
+from .staging import Staging
+
+BATCH = 5_000
+MOST_KEPT = 100_000
+"""Rejected rows kept with their text; more are counted only."""
+TEXT_KEPT = 20_000
+TELL_EVERY = 1.0
+"""Seconds between two reports of progress."""
+BAD_ROWS, BAD_SHARE = 20, Decimal("0.05")
+"""A file with more bad rows than both of these is refused whole."""
+
+
+@dataclass
+class Reading:
+    """What one pass over a delivery found."""
+
+    format: Format
+    reason: str
+    read: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    claimed: int = 0
+    staged: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    short_by: int | None = None
+
+
+class RestartError(Exception):
+    """The pass must begin again without an assumption that turned out wrong."""
+
+
+@dataclass
+class Pass:
+    """Everything one pass needs; `tell` reports progress and raises when the import is cancelled."""
+
+    delivery: Import
+    source: Source
+    settings: Settings
+    staging: Staging
+    key_sets: KeySets
+    scopes: Scopes
+    notes: Notes
+    live: LiveRows | None
+    tell: Callable[[int, Reading], None]
+    pad_short_rows: bool = True
+    meaning: str = ""
+    money: str = ""
+    issued: str = "\\N"
+    """Of a log: when the delivery was issued, as COPY reads it."""
+
+    def settle(self, found: Format) -> None:
+        """What the delivery means, by its settings, else its source, else its format."""
+        self.meaning = self.settings.meaning or self.source.meaning or found.meaning
+        self.money = self.settings.money or self.source.money or found.money
+        if self.meaning == Meaning.LOG:
+            self.issued = self.delivery.ordered_by.isoformat()
+
+
+def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
+    """Read every part of the file into staging."""
+    reading: Reading | None = None
+    for name, stream, unpacked in file.parts():
+        with stream:
+            detected = detection.detect(
+                stream, name, context.settings, wanted or (reading.format.slug if reading else "")
+            )
+            if reading is None:
+                reading = Reading(detected.format, detected.reason)
+                context.settle(detected.format)
+            PartReader(context, reading, detected, stream, unpacked).run()
+    if reading is None:
+        raise FileRefused(_("The archive holds no file."))
+    context.staging.pause()
+    if context.settings.strict and reading.rejected:
+        raise FileRefused(_("A row is bad, and this source is strict: the file is refused whole."))
+    if reading.rejected > BAD_ROWS and reading.rejected > BAD_SHARE * reading.read:
+        raise FileRefused(
+            _("%(bad)s of %(all)s rows are bad: the file is refused whole.")
+            % {"bad": reading.rejected, "all": reading.read}
+        )
+    if reading.rejected and not reading.accepted:
+        raise FileRefused(_("No row of the file is acceptable."))
+    return reading
+
+
+class PartReader:
+    """Reads one part: a table with a header of its own, or what the format cuts into records itself."""
+
+    def __init__(
+        self,
+        context: Pass,
+        reading: Reading,
+        detected: detection.Detected,
+        stream: io.BufferedReader,
+        unpacked: Unpacked,
+    ) -> None:
+        self._context, self._reading = context, reading
+        self._unpacked = unpacked
+        self._delimiter = detected.delimiter
+        self._records = RecordReader(stream, delimiter=detected.delimiter)
+        self._fields = FieldReader(delimiter=detected.delimiter, encoding=context.settings.encoding)
+        header, raw = detection.header_of(self._records, detected.delimiter, context.settings.encoding)
+        self._header: Header = header
+        self._rows: RowReader = detected.format.open(header, context.settings, context.notes)
+        self._salt = print_salt(detected.format, context.settings, raw)
+        self._told = time.monotonic()
+        self._first = True
+        self._bad: list[RejectedRow] = []
+
+    def run(self) -> None:
+        for batch in self._records.batches(BATCH):
+            self._take(batch)
+            if time.monotonic() - self._told > TELL_EVERY:
+                self._context.staging.pause()
+                self._context.tell(self._unpacked.packed_position(), self._reading)
+                self._told = time.monotonic()
+
+    def _take(self, batch: Batch) -> None:
+        blake2b, salt = hashlib.blake2b, self._salt
+        prints = [blake2b(record, digest_size=16, key=salt).digest() for record in batch.records]
+        self._reading.read += len(prints)
+        lines = batch.lines
+        if self._context.live is not None:
+            claimed = self._context.live.claim(prints)
+            count = sum(claimed)
+            if count:
+                self._reading.claimed += count
+                self._reading.accepted += count
+                fresh = [index for index, known in enumerate(claimed) if not known]
+                batch = Batch([batch.records[i] for i in fresh], [lines[i] for i in fresh], batch.ends_open)
+                prints = [prints[i] for i in fresh]
+        if batch.records:
+            self._parse(batch, prints)
+
+    def _parse(self, batch: Batch, prints: list[bytes]) -> None:
+        split = self._fields.split(batch)
+        self._settle_width(split, batch)
+        width, short = len(self._header), self._reading.short_by or 0
+        read_row = self._rows.row
+        rows: list[tuple[int, bytes, Row]] = []
+        odd_text = self._fields.undecodable
+        for index, fields in enumerate(split):
+            try:
+                if short or len(fields) != width or type(fields) is str:
+                    fields = self._mended(fields, width, short)
+                if odd_text or b"\0" in batch.records[index]:
+                    self._clean(fields, batch.lines[index])
+                rows.append((batch.lines[index], prints[index], read_row(fields)))
+            except RowFault as fault:
+                self._reject(batch.lines[index], fault, batch.records[index])
+            except RowSkipped as skipped:
+                self._reading.skipped[skipped.kind] += 1
+        self._learn(rows)
+        self._stage(rows, batch)
+        self._keep_rejected()
+
+    def _settle_width(self, split: list[Any], batch: Batch) -> None:
+        """Rows that all lack the same last fields are padded; a cut-off last record refuses the file."""
+        width = len(self._header)
+        last = split[-1]
+        if self._first:
+            self._first = False
+            lengths = {len(fields) if type(fields) is list else width for fields in split}
+            only = next(iter(lengths))
+            alone = len(split) == 1 and batch.ends_open
+            if self._context.pad_short_rows and len(lengths) == 1 and only < width and not alone:
+                self._reading.short_by = width - only
+                self._context.notes.warn_once("rows_short", detail=f"{only} of {width}")
+        if batch.ends_open and type(last) is list and len(last) < width - (self._reading.short_by or 0):
+            raise FileRefused(
+                _("The last record (line %(line)s) is cut off: the file is truncated.") % {"line": batch.lines[-1]}
+            )
+
+    def _mended(self, fields: Any, width: int, short: int) -> list[str]:
+        if type(fields) is str:
+            raise RowFault("", "", f"cannot be split into fields: {fields}")
+        if short and len(fields) == width:
+            raise RestartError
+        if short and len(fields) == width - short:
+            return fields + [""] * short
+        raise RowFault("", "", f"has {len(fields)} fields, the header has {width}")
+
+    def _clean(self, fields: list[str], line: int) -> None:
+        """Bytes that are no text: replaced in free text and counted, a fault where an amount, time or id stands."""
+        for place, text in enumerate(fields):
+            cleaned = storable(text)
+            if cleaned == text:
+                continue
+            if place in self._rows.exact_places:
+                raise RowFault(self._header.names[place], cleaned, "holds bytes that are no text")
+            fields[place] = cleaned
+            self._context.notes.warn("bytes_replaced", line=line, detail=self._header.names[place])
+
+    def _learn(self, rows: list[tuple[int, bytes, Row]]) -> None:
+        """Give every new key set and scope of the batch an id."""
+        known, scopes = self._context.key_sets, self._context.scopes
+        keys = {row.key for _line, _print, row in rows if known.get(row.key) is None}
+        keys = {key for key in keys if known.fault(key) is None}
+        new_scopes = {row.scope for _line, _print, row in rows if row.scope not in scopes}
+        if keys or new_scopes:
+            self._context.staging.pause()
+            known.learn(keys, self._rows)
+            scopes.learn(new_scopes)
+
+    def _stage(self, rows: list[tuple[int, bytes, Row]], batch: Batch) -> None:
+        blake2b, known, scopes = hashlib.blake2b, self._context.key_sets, self._context.scopes
+        bears_money = self._context.money != Money.NONE
+        issued = self._context.issued
+        out: list[str] = []
+        number = self._reading.staged
+        for line, text_print, row in rows:
+            entry = known.get(row.key)
+            if entry is None:
+                fault = known.fault(row.key) or RowFault("", "", "cannot be read")
+                self._reject(line, fault, batch.records[batch.lines.index(line)])
+                continue
+            key_set_id, hours = entry
+            body = copy_body(row, scopes[row.scope], key_set_id, hours, bears_money)
+            row_print = blake2b(body.encode(), digest_size=16).hexdigest()
+            number += 1
+            out.append(f"{number}\t{line}\t{text_print.hex()}\t{row_print}\t{issued}\t{body}\n")
+        self._reading.staged = number
+        self._reading.accepted += len(out)
+        if out:
+            self._context.staging.write(out)
+
+    def _reject(self, line: int, fault: RowFault, record: bytes) -> None:
+        self._reading.rejected += 1
+        if self._reading.rejected > MOST_KEPT:
+            return
+        self._bad.append(
+            RejectedRow(
+                delivery=self._context.delivery,
+                line=line,
+                column=fault.column[:200],
+                value=storable(fault.value)[:1000],
+                reason=fault.reason,
+                text=storable(record[:TEXT_KEPT].decode(self._context.settings.encoding, "replace")),
+            )
+        )
+
+    def _keep_rejected(self) -> None:
+        if self._bad:
+            self._context.staging.pause()
+            RejectedRow.objects.bulk_create(self._bad)
+            self._bad = []
+
+
+def storable(text: str) -> str:
+    """Text as PostgreSQL takes it: no NUL, no lone surrogates."""
+    return text.replace("\0", "\u2400").encode("utf-8", "replace").decode()
+
+
+def print_salt(format_: Format, settings: Settings, header: bytes) -> bytes:
+    """Two records are equal by their text only where header, settings and reader are the same."""
+    digest = hashlib.blake2b(digest_size=32)
+    digest.update(f"{format_.slug} {format_.version} ".encode() + settings.digest_of_reading())
+    digest.update(header)
+    return digest.digest()
+
+
+NULL = "\\N"
+
+
+def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, bears_money: bool) -> str:
+    """The row as COPY text, from the scope on. Equal rows have equal bodies: the row's print is taken of it."""
+    accelerator_hours = row.accelerator_hours
+    if hours is not None and accelerator_hours is None and row.quantity is not None:
+        accelerator_hours = exact_text(Decimal(row.quantity) * hours)
+    if bears_money:
+        costs = f"{row.billed or NULL}\t{row.effective or NULL}\t{row.list_cost or NULL}\t{row.contracted or NULL}"
+        money = f"{row.currency}\t{costs}"
+    else:
+        money = f"\t{NULL}\t{NULL}\t{NULL}\t{NULL}"
+    return (
+        f"{scope_id}\t{key_set_id}\t{row.usage_start}\t{row.usage_end}\t{row.billing_month}\t{money}"
+        f"\t{row.quantity or NULL}\t{accelerator_hours or NULL}\t{row.cpu_core_hours or NULL}\t{row.row_key or NULL}"
+        f"\t{NULL if row.rank is None else row.rank}\t{'t' if row.provisional else 'f'}\t{copy_text(row.job)}"
+        f"\t{NULL if row.extra is None else copy_text(row.extra)}"
+    )
+
+
+def copy_text(text: str) -> str:
+    """Free text as COPY reads it back unchanged."""
+    if not text:
+        return text
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

@@ -1,0 +1,1 @@
+"""From bytes to values: unpacking, records, headers, numbers, times. Knows no database."""

@@ -1,0 +1,177 @@
+"""The bytes of a delivery, unpacked by what they are and not by what the file is called."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import zstandard
+from django.conf import settings
+from django.utils.translation import gettext as _
+
+from .faults import FileRefused
+
+GZIP, ZSTD, ZIP, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
+EMPTY_ZIP = b"PK\x05\x06"
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+BLOCK = 1 << 18
+BOMB_RATIO = 400
+BOMB_FLOOR = 1 << 28
+"""Text that packs better than 400 to 1 is no bill; small files are not judged."""
+MOST_MEMBERS = 10_000
+
+
+class Part:
+    """One file of a delivery: a name for messages, and a way to open its unpacked bytes."""
+
+    def __init__(self, name: str, opened: Callable[[], IO[bytes]]) -> None:
+        self.name = name
+        self.opened = opened
+
+
+class Unpacked(io.RawIOBase):
+    """Unpacked bytes that are counted, hashed, and stopped when they grow beyond reason."""
+
+    def __init__(self, inner: IO[bytes], packed: IO[bytes], *, packed_size: int, digest: Any) -> None:
+        self._inner, self._packed, self._packed_size, self._digest = inner, packed, packed_size, digest
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            block = self._inner.read(len(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, zipfile.BadZipFile, OSError) as error:
+            raise FileRefused(_("The file ends early or is damaged: %(error)s") % {"error": error}) from None
+        self.count += len(block)
+        limit = getattr(settings, "USAGE_MOST_BYTES", 1 << 38)
+        if self.count > limit or (self.count > BOMB_FLOOR and self.count > BOMB_RATIO * self._packed_size):
+            raise FileRefused(_("Unpacked, the file is larger than any bill of its size could be."))
+        self._digest.update(block)
+        buffer[: len(block)] = block
+        return len(block)
+
+    def packed_position(self) -> int:
+        """How far the file as it came has been read."""
+        return self._packed.tell()
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
+
+
+class ZstdBytes(io.RawIOBase):
+    """Unpacks zstd and notices when the last frame is cut off, which the library's own reader does not."""
+
+    def __init__(self, packed: IO[bytes]) -> None:
+        self._packed = packed
+        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self._begun = False
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._ready:
+            block = self._packed.read(BLOCK // 4)
+            if not block:
+                if self._begun and not self._frame.eof:
+                    raise EOFError("the zstd stream has no end")
+                return b""
+            self._ready = self._decompress(block)
+        answer, self._ready = self._ready[:size], self._ready[size:]
+        return answer
+
+    def _decompress(self, block: bytes) -> bytes:
+        out = []
+        while block:
+            if self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+            self._begun = True
+            out.append(self._frame.decompress(block))
+            block = self._frame.unused_data if self._frame.eof else b""
+        return b"".join(out)
+
+
+class Delivery:
+    """A delivered file: its parts in order, each readable as text bytes; counts and hashes what was read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        self.digest = hashlib.sha256()
+        self._done = 0
+        if not self.size:
+            raise FileRefused(_("The file is empty: zero bytes."))
+        with path.open("rb") as file:
+            self.magic = file.read(4)
+        if self.magic[:2] in UTF16:
+            raise FileRefused(_("The file is UTF-16. Save it as UTF-8."))
+        if self.magic == EMPTY_ZIP:
+            raise FileRefused(_("The archive holds no file."))
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.magic == PARQUET
+
+    def parts(self) -> Iterator[tuple[str, io.BufferedReader, Unpacked]]:
+        """Every part: its name, a buffered reader of its bytes, and the counter beneath it."""
+        self.digest = hashlib.sha256()
+        if self.magic == ZIP:
+            yield from self._members()
+            return
+        with self.path.open("rb") as packed:
+            yield self._part(self.path.name, packed, packed)
+
+    def _part(self, name: str, inner: IO[bytes], packed: IO[bytes]) -> tuple[str, io.BufferedReader, Unpacked]:
+        unpacked = Unpacked(_opened(inner), packed, packed_size=self.size, digest=self.digest)
+        return name, io.BufferedReader(unpacked, buffer_size=1 << 20), unpacked
+
+    def _members(self) -> Iterator[tuple[str, io.BufferedReader, Unpacked]]:
+        with self.path.open("rb") as packed:
+            try:
+                archive = zipfile.ZipFile(packed)
+            except zipfile.BadZipFile as error:
+                raise FileRefused(_("The archive is damaged: %(error)s") % {"error": error}) from None
+            members = usable_members(archive)
+            for member in members:
+                if member.flag_bits & 1:
+                    raise FileRefused(_("The archive is locked with a password."), value=member.filename)
+                yield self._part(member.filename, archive.open(member), packed)
+
+
+def usable_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The members that hold rows, in the order of their names. Nothing is ever written where a name points."""
+    names = {member.filename for member in archive.infolist()}
+    if "[Content_Types].xml" in names:
+        raise FileRefused(_("The file is a spreadsheet. Export it as CSV."))
+    members = [
+        member
+        for member in archive.infolist()
+        if not member.is_dir() and not member.filename.startswith("__MACOSX/") and member.file_size
+    ]
+    rows = [member for member in members if not member.filename.lower().endswith((".json", ".txt", ".md"))] or members
+    if not rows:
+        raise FileRefused(_("The archive holds no file."))
+    if len(rows) > MOST_MEMBERS:
+        raise FileRefused(_("The archive holds more than %(most)s files.") % {"most": MOST_MEMBERS})
+    return sorted(rows, key=lambda member: member.filename)
+
+
+def _opened(packed: IO[bytes]) -> IO[bytes]:
+    """The unpacking reader that the first bytes ask for."""
+    magic = packed.read(4)
+    packed.seek(0)
+    if magic[:2] == GZIP:
+        return gzip.GzipFile(fileobj=packed, mode="rb")
+    if magic == ZSTD:
+        return ZstdBytes(packed)  # type: ignore[return-value]
+    return packed
