@@ -10,6 +10,12 @@ from teams.models import Role
 from tests import factories
 
 
+@pytest.fixture(autouse=True)
+def fast_passwords(settings) -> None:
+    """Hashing as slowly as a real installation does would be most of the time of the tests."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture
 def stage(db) -> SimpleNamespace:
     """Alice owns, Bob is on her team, Charlie is on another team and must see nothing."""
