@@ -116,6 +116,12 @@ FIXED: Mapping[str, Known] = {
     "compute.carbon_kg_per_kwh": Known(
         Pert(0.2, 0.45, 0.6), "Averages of national grids; the world lies near 0.45 kg per kWh"
     ),
+    "inference.forward_mfu": Known(
+        Pert(0.2, 0.35, 0.6), "DeepSeek-V3 in service read about 0.3 of the dense bf16 peak; our range around it", 1
+    ),
+    "inference.bandwidth_share": Known(
+        Pert(0.4, 0.6, 0.8), "Our assumption: decoding reaches 0.4 to 0.8 of the memory bandwidth"
+    ),
     "network.interconnect_share": Known(Point(0.0), "The price of rent, and capital per accelerator, hold it"),
 }
 
@@ -125,16 +131,15 @@ def published(path: str, plan: Plan) -> Known | None:
     if path in ("compute.paid_mfu", "compute.mfu"):
         return published_paid_mfu(plan)
     if path == "reliability.accelerator_mtbf_hours":
-        return MTBF.get(family(plan), ANY_MTBF)
+        return MTBF.get(family(plan.text("compute.accelerator") or ""), ANY_MTBF)
     if path == "experiments.ratio":
         ratio = AFTER_A_PREDECESSOR if plan.text("predecessor") else EXPERIMENTS.get(plan.task)
         return ratio and Known(ratio, NO_HISTORY)
     return FIXED.get(path)
 
 
-def family(plan: Plan) -> str:
-    """The generation of the accelerator, by its name."""
-    slug = plan.text("compute.accelerator") or ""
+def family(slug: str) -> str:
+    """The generation of an accelerator, by its name."""
     if slug.startswith(("a100", "a800")):
         return "ampere"
     if slug.startswith(("h100", "h800", "h200", "gh200")):
@@ -144,6 +149,11 @@ def family(plan: Plan) -> str:
 
 def published_paid_mfu(plan: Plan) -> Known:
     """By kind of model, accelerator and size of the cluster."""
+    return published_paid_mfu_of(plan, plan.text("compute.accelerator") or "")
+
+
+def published_paid_mfu_of(plan: Plan, slug: str) -> Known:
+    """The same for an accelerator by name, such as that of a pool."""
     total = plan.number("model.parameters")
     active = plan.number("model.active_parameters") or total
     count = plan.number("compute.count")
@@ -152,7 +162,7 @@ def published_paid_mfu(plan: Plan) -> Known:
     if total and active and total > MIXTURE_ABOVE * active:
         return MIXTURE
     size = "small" if active and active < SMALL_BELOW else "large"
-    return PAID_MFU.get((family(plan), size), UNLIKE_ANY)
+    return PAID_MFU.get((family(slug), size), UNLIKE_ANY)
 
 
 RESIDUALS = {

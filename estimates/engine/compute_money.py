@@ -7,6 +7,7 @@ they are billed on the compute line, owned, their power is billed on the power l
 from __future__ import annotations
 
 from core.vocabulary import Category
+from estimates.engine.conditions import BUILDING, is_task
 from estimates.engine.graph import cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
@@ -20,12 +21,18 @@ HIDDEN = {"cause": Category.HIDDEN, "line": Category.COMPUTE, "behaviour": RUN, 
 HIDDEN_POWER = {"cause": Category.HIDDEN, "line": Category.POWER_FACILITY, "behaviour": RUN, "spread": DURING}
 
 
-@quantity(HOURS, "Accelerator-hours that count as compute", "计入算力成本的卡时")
+@quantity(HOURS, "Accelerator-hours that count as compute", "计入算力成本的卡时", when=is_task(*BUILDING))
 def useful_accelerator_hours(
     productive_accelerator_hours: Array, evaluation_accelerator_hours: Array | float = 0.0
 ) -> Array:
     """Productive hours and evaluation."""
     return productive_accelerator_hours + evaluation_accelerator_hours
+
+
+@useful_accelerator_hours.variant(when=is_task("evaluation"))
+def useful_hours_of_evaluation(evaluation_accelerator_hours: Array) -> Array:
+    """The evaluations themselves."""
+    return evaluation_accelerator_hours
 
 
 @cost("Computing", "有效计算", **COMPUTE)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from estimates.engine.graph import Condition
 
 TRAINING = ("pretrain", "continued_pretrain", "ablation", "finetune")
+"""Tasks that have a training run, be it one that an ablation only prepares."""
+BUILDING = ("pretrain", "continued_pretrain", "finetune")
+"""Tasks whose training run is paid for."""
 
 
 def is_task(*tasks: str) -> Condition:
@@ -45,3 +48,13 @@ def every(*conditions: Condition) -> Condition:
 def owns() -> Condition:
     """A part of the computing runs on own cards."""
     return lambda plan: plan.text("compute.mode") == "own" or plan.number("compute.mix.own") not in (None, 0)
+
+
+def lacks(path: str) -> Condition:
+    """The plan does not give a figure at a path."""
+    return lambda plan: path not in plan.inputs
+
+
+def has_flag(path: str) -> Condition:
+    """The plan says yes at a path."""
+    return lambda plan: plan.flag(path)

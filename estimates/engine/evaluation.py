@@ -37,6 +37,8 @@ class Evaluation:
     medians: Mapping[str, Array]
     """Every quantity with all inputs at their medians; shape (plans, 1)."""
     values: Mapping[str, Array]
+    arrays: Mapping[str, Array]
+    """The leaves as they went in."""
     samples: int
 
     def samples_of(self, name: str, plan: int) -> Array:
@@ -45,6 +47,11 @@ class Evaluation:
         if array.ndim == 0:
             return array.reshape(1)
         return array[..., min(plan, array.shape[-2] - 1), :]
+
+    def price_of_nothing(self, name: str, plan: int) -> Array:
+        """A price as it went into the evaluation: zero where nothing is bought at it, NaN where it is missed."""
+        array = self.arrays[name]
+        return array[..., min(plan, array.shape[-2] - 1) :, :1][..., :1, :]
 
     def median_of(self, name: str, plan: int) -> float:
         """A quantity with all inputs at their medians; NaN where it is not there."""
@@ -119,7 +126,7 @@ def evaluate(contexts: Sequence[Context], samples: int) -> Evaluation:
         for name, found in leaves.items()
     }
     _forget_prices_of_nothing(contexts, arrays, medians)
-    return Evaluation(contexts, program, leaves, medians, program.run(arrays), samples)
+    return Evaluation(contexts, program, leaves, medians, program.run(arrays), arrays, samples)
 
 
 def _leaves(contexts: Sequence[Context], program: Program) -> dict[str, list[Leaf]]:

@@ -10,17 +10,19 @@ from datetime import datetime
 import numpy as np
 
 from core.months import Month
-from estimates.engine.books import AcceleratorSpec
+from estimates.engine import row_facts
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, point_leaf, value_leaf
-from estimates.engine.plan import Plan
+from estimates.engine.peaks import convention, peak_of, peak_precision, uses_paid_mfu
 from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
 from estimates.engine.sampling import Z_10, Range
-from estimates.engine.values import Baseline, Point, Quantiles
+from estimates.engine.values import Point, Quantiles
 
 REFERENCE_PEAK_TFLOPS = 989.0
 ATTENTION_COUNTED = {"full": 1.0, "causal": 0.5, "none": 0.0}
+BYTES = {"fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5}
+STATE_BYTES = {"adam": 16.0, "adam_8bit": 10.0, "adafactor": 8.0, "lion": 12.0, "muon": 12.0, "sgd": 12.0}
+"""Bytes a parameter of weights (2), gradients (2), master weights (4) and what the optimiser keeps (8 for Adam)."""
 RECOMPUTE_FACTOR = {"model": 1.0, "hardware": 4.0 / 3.0}
-SAME_SPEED = {"bf16": "fp16", "fp16": "bf16"}
 
 
 @dataclass(frozen=True)
@@ -31,42 +33,6 @@ class Fact:
     english: str
     chinese: str
     find: Callable[[Context], Leaf | None]
-
-
-def convention_path(plan: Plan) -> str:
-    """Where the plan says what its efficiency figure counts."""
-    for path in ("compute.tflops_per_accelerator", "compute.mfu"):
-        if path in plan.inputs and not isinstance(plan.inputs[path], Baseline):
-            return path
-    return "compute.mfu"
-
-
-def uses_paid_mfu(plan: Plan) -> bool:
-    """Whether hours come from a utilisation of paid hours: the plan's own, or that of published runs."""
-    inputs = plan.inputs
-    if "compute.paid_mfu" in inputs:
-        return True
-    measured = ("compute.tokens_per_second_per_accelerator", "compute.tflops_per_accelerator")
-    return isinstance(inputs.get("compute.mfu"), Baseline) and not any(path in inputs for path in measured)
-
-
-def convention(plan: Plan, key: str, otherwise: str) -> str:
-    """One word of the convention: attention, counts or peak_precision."""
-    if uses_paid_mfu(plan):
-        word = plan.text(f"compute.paid_mfu.{key}")
-        return word or {"attention": "none", "counts": "model"}.get(key, otherwise)
-    path = convention_path(plan)
-    return plan.text(f"{path}.{key}") or plan.text(f"compute.mfu.{key}") or otherwise
-
-
-def peak_precision(plan: Plan) -> str:
-    """The precision against whose peak the efficiency is quoted."""
-    return convention(plan, "peak_precision", plan.text("compute.precision") or "bf16")
-
-
-def peak_of(spec: AcceleratorSpec, precision: str) -> float | None:
-    """The dense peak; bf16 and fp16 run at one speed where only one of them is listed."""
-    return spec.peaks.get(precision) or spec.peaks.get(SAME_SPEED.get(precision, ""))
 
 
 def _peak(context: Context) -> Leaf | None:
@@ -125,7 +91,7 @@ def _share(mode: str) -> Callable[[Context], Leaf | None]:
         given = context.plan.inputs.get(f"compute.mix.{mode}")
         if isinstance(given, Range):
             return value_leaf(given, f"compute.mix.{mode}", "plan")
-        return point_leaf(1.0, "plan", f"mode: {context.plan.text('compute.mode') or 'rent'}")
+        return point_leaf(1.0, "convention", f"mode: {context.plan.text('compute.mode') or 'rent'}")
 
     return find
 
@@ -182,6 +148,23 @@ def _recovery_rate(context: Context) -> Leaf | None:
     given = rows[0].get("monthly_rate")
     rate = given if isinstance(given, Range) else _role_rate(context, "recovery_rate", str(rows[0]["role"]))
     return value_leaf(rate, "people.0.monthly_rate", "plan", str(rows[0]["role"]))
+
+
+def _forward_mfu(context: Context) -> Leaf | None:
+    given = context.plan.inputs.get("compute.mfu")
+    if isinstance(given, Range):
+        return value_leaf(given, "compute.mfu", "plan")
+    return _from_history("inference.forward_mfu")(context)
+
+
+def _bytes(context: Context) -> Leaf:
+    precision = context.plan.text("compute.precision") or "bf16"
+    return point_leaf(BYTES[precision], "convention", precision)
+
+
+def _state_bytes(context: Context) -> Leaf:
+    optimiser = context.plan.text("model.optimiser") or "adam"
+    return point_leaf(STATE_BYTES[optimiser], "convention", optimiser)
 
 
 def _feasibility(context: Context) -> Leaf:
@@ -254,6 +237,25 @@ FACTS = {
     "carbon_kg_per_kwh": Fact(
         "kg / kWh", "Carbon of the electricity", "电力碳排放因子", _from_history("compute.carbon_kg_per_kwh")
     ),
+    "forward_mfu": Fact("1", "MFU of forward passes", "前向计算 MFU", _forward_mfu),
+    "bandwidth_share": Fact(
+        "1", "Share of memory bandwidth reached", "显存带宽利用率", _from_history("inference.bandwidth_share")
+    ),
+    "weight_bytes": Fact("byte / parameter", "Bytes of a weight", "每权重字节", _bytes),
+    "cache_bytes": Fact("byte", "Bytes of a cache entry", "缓存每元素字节", _bytes),
+    "state_bytes_per_parameter": Fact("byte / parameter", "State of a parameter", "每参数状态字节", _state_bytes),
+    "tier_share": Fact("1", "Share of each tier", "各等级请求占比", row_facts.tier_share),
+    "tier_batch": Fact("request", "Batch of each tier", "各等级批大小", row_facts.tier_batch),
+    "tier_peak_cover": Fact("1", "Covered peak of each tier", "各等级峰值保障", row_facts.tier_peak_cover),
+    "tier_price": Fact("money / accelerator / hour", "Price of each tier", "各等级卡时价格", row_facts.tier_price),
+    "pool_peak_tflops": Fact(
+        "FLOP / second / accelerator", "Dense peak of each pool", "各池稠密峰值", row_facts.pool_peak
+    ),
+    "pool_mfu": Fact("1", "MFU of each pool", "各池 MFU", row_facts.pool_mfu),
+    "pool_price": Fact("money / accelerator / hour", "Price of each pool", "各池卡时价格", row_facts.pool_price),
+    "rung_mfu": Fact("1", "MFU of each rung", "各级实验 MFU", row_facts.rung_mfu),
+    "hourly_weight": Fact("1", "Weights of the hours", "各时段权重", row_facts.hourly_weight),
+    "hours_of_weight": Fact("hour", "Hours of each weight", "各权重小时数", row_facts.hours_of_weight),
     "people_rate": Fact("money / fte / month", "Rates of the people", "人月成本", _people_rate),
     "recovery_rate": Fact("money / fte / month", "Rate of who recovers", "处理人员人月成本", _recovery_rate),
     "network__interconnect_share": Fact("1", "Interconnect on top", "额外互联占比", _interconnect),

@@ -146,6 +146,7 @@ class Program:
     order: tuple[Quantity, ...]
     needs: tuple[tuple[str, ...], ...]
     leaves: tuple[str, ...]
+    parts: dict[tuple[str, ...], Program] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def by_name(self) -> dict[str, Quantity]:
@@ -159,6 +160,19 @@ class Program:
 
     def costs(self) -> tuple[Quantity, ...]:
         return tuple(item for item in self.order if item.is_cost)
+
+    def only_for(self, *wanted: str) -> Program:
+        """The part of the program that these quantities need."""
+        if wanted not in self.parts:
+            needed = set(wanted)
+            for item, names in reversed(list(zip(self.order, self.needs, strict=True))):
+                if item.name in needed:
+                    needed.update(names)
+            kept = [pair for pair in zip(self.order, self.needs, strict=True) if pair[0].name in needed]
+            self.parts[wanted] = Program(
+                tuple(item for item, _ in kept), tuple(names for _, names in kept), self.leaves
+            )
+        return self.parts[wanted]
 
     def run(self, leaves: Mapping[str, Array]) -> dict[str, Array]:
         """Evaluate everything. The result holds the leaves too."""
@@ -234,12 +248,24 @@ def _place(
 
 @lru_cache(maxsize=1024)
 def formula_text(formula: Callable[..., Any]) -> str:
-    """The returned expression of a one-line formula, with the signs people write; else nothing."""
+    """The returned expression and what it is made of, with the signs people write; nothing for longer formulas."""
     body = ast.parse(textwrap.dedent(inspect.getsource(formula))).body[0]
     if not isinstance(body, ast.FunctionDef):
         return ""
     lines = [line for line in body.body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))]
-    if len(lines) != 1 or not isinstance(lines[0], ast.Return) or lines[0].value is None:
+    *before, last = lines
+    if (
+        not isinstance(last, ast.Return)
+        or last.value is None
+        or not all(isinstance(line, ast.Assign) for line in before)
+    ):
         return ""
-    text = ast.unparse(lines[0].value)
-    return text.replace(" * ", " · ").replace(" / ", " ÷ ").replace("np.", "").replace("__", ".")
+    parts = [ast.unparse(line) for line in before]
+    text = ast.unparse(last.value) + (f", where {'; '.join(parts)}" if parts else "")
+    return _readable(text)
+
+
+def _readable(text: str) -> str:
+    for written, read in ((" * ", " · "), (" / ", " ÷ "), ("np.", ""), ("__", "."), (".sum(axis=0)", " (summed)")):
+        text = text.replace(written, read)
+    return text

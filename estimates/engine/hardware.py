@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from estimates.engine.books import AcceleratorBook
-from estimates.engine.facts import peak_of, peak_precision
 from estimates.engine.messages import Phrase, PlanFault, plan_fault
+from estimates.engine.peaks import peak_of, peak_precision
 from estimates.engine.plan import Plan, PlanRefused
 
 HARDWARE = (Phrase("hardware"),)

@@ -5,17 +5,47 @@ from __future__ import annotations
 from estimates.engine import (
     compute_money,
     datawork,
+    inference,
+    ladder,
+    layout,
+    memory,
     network,
     people,
+    pools,
+    power,
     rates,
     reliability,
     schedule,
+    serving,
+    serving_money,
     storage,
     time,
     totals,
+    vectors,
     work,
 )
 from estimates.engine.graph import collect
 
-MODULES = (work, time, reliability, rates, compute_money, datawork, storage, network, people, schedule, totals)
+MODULES = (
+    work,
+    time,
+    layout,
+    pools,
+    reliability,
+    ladder,
+    memory,
+    inference,
+    serving,
+    vectors,
+    rates,
+    compute_money,
+    serving_money,
+    datawork,
+    storage,
+    network,
+    power,
+    people,
+    schedule,
+    totals,
+)
 QUANTITIES = collect(MODULES)

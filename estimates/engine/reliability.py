@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, is_off, is_on, is_task
+from estimates.engine.conditions import BUILDING, TRAINING, every, is_off, is_on, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
@@ -16,6 +16,7 @@ INFEASIBLE_ABOVE = 0.5
 SHORTEST_INTERVAL_HOURS = 1 / 60
 
 training = is_task(*TRAINING)
+building = is_task(*BUILDING)
 failing = every(training, is_on("reliability"))
 
 
@@ -156,13 +157,13 @@ def goodput(machine_goodput: Array, kept_share: Array) -> Array:
     return machine_goodput * kept_share
 
 
-@quantity(HOURS, "Accelerator-hours lost to failures and stalls", "故障与停顿损失卡时", when=training)
+@quantity(HOURS, "Accelerator-hours lost to failures and stalls", "故障与停顿损失卡时", when=building)
 def retry_accelerator_hours(productive_accelerator_hours: Array, machine_goodput: Array) -> Array:
     """Checkpoint stalls, detection, restart and lost work."""
     return productive_accelerator_hours / machine_goodput - productive_accelerator_hours
 
 
-@quantity(HOURS, "Accelerator-hours rolled back", "回滚损失卡时", when=training)
+@quantity(HOURS, "Accelerator-hours rolled back", "回滚损失卡时", when=building)
 def rollback_accelerator_hours(
     accelerator_hours: Array, productive_accelerator_hours: Array, retry_accelerator_hours: Array
 ) -> Array:
@@ -170,13 +171,13 @@ def rollback_accelerator_hours(
     return accelerator_hours - productive_accelerator_hours - retry_accelerator_hours
 
 
-@quantity("1", "Interruptions", "中断次数", when=failing)
+@quantity("1", "Interruptions", "中断次数", when=every(building, is_on("reliability")))
 def interruptions(elapsed_hours: Array, failures_per_hour: Array) -> Array:
     """Expected over the main run."""
     return elapsed_hours * failures_per_hour
 
 
-@quantity("1", "Checkpoints written", "写出的检查点数", when=failing)
+@quantity("1", "Checkpoints written", "写出的检查点数", when=every(building, is_on("reliability")))
 def checkpoints_written(elapsed_hours: Array, checkpoint_interval_hours: Array) -> Array:
     """One each interval."""
     return elapsed_hours / checkpoint_interval_hours
@@ -194,19 +195,19 @@ def rollback_factor(kept_share: Array) -> Array:
     return 1.0 / kept_share
 
 
-@quantity("1", "Experiment factor", "实验系数", when=training)
+@quantity("1", "Experiment factor", "实验系数", when=building)
 def experiment_factor(experiment_accelerator_hours: Array, accelerator_hours: Array) -> Array:
     """Main run and experiments ÷ main run."""
     return 1.0 + experiment_accelerator_hours / accelerator_hours
 
 
-@quantity("1", "Redundancy factor", "冗余系数", when=training)
+@quantity("1", "Redundancy factor", "冗余系数", when=building)
 def redundancy_factor(total_accelerator_hours: Array, ideal_accelerator_hours: Array) -> Array:
     """All billed hours ÷ ideal hours."""
     return total_accelerator_hours / ideal_accelerator_hours
 
 
-@quantity("1", "Rest of the redundancy", "其余冗余系数", when=training)
+@quantity("1", "Rest of the redundancy", "其余冗余系数", when=building)
 def rest_factor(
     redundancy_factor: Array, retry_factor: Array, rollback_factor: Array, experiment_factor: Array
 ) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.conditions import TRAINING, is_task
+from estimates.engine.conditions import BUILDING, is_task
 from estimates.engine.graph import cost, quantity
 from estimates.engine.sampling import Array
 
@@ -16,7 +16,7 @@ WEIGHT_BYTES = 2.0
 ARCHIVE_MONTHS = 12.0
 MIXED_ADAM = "Mixed-precision Adam: 4 master + 4 + 4 moments + 2 weights (Rajbhandari et al. 2020, arXiv:1910.02054)"
 
-training = is_task(*TRAINING)
+building = is_task(*BUILDING)
 WARM = {
     "cause": Category.STORAGE,
     "line": Category.STORAGE,
@@ -27,9 +27,9 @@ COLD = {**WARM, "spread": "archive_month_share"}
 
 
 @quantity("hour", "Hours in warm storage", "热存储时长")
-def warm_hours(elapsed_hours: Array, storage__archive_after_days: Array) -> Array:
+def warm_hours(project_hours: Array, storage__archive_after_days: Array) -> Array:
     """While the run lasts, and until the archive takes over."""
-    return elapsed_hours + storage__archive_after_days * HOURS_PER_DAY
+    return project_hours + storage__archive_after_days * HOURS_PER_DAY
 
 
 @quantity("month", "Months in warm storage", "热存储月数")
@@ -62,31 +62,31 @@ def clean_corpus_gb(data__clean_tb: Array, storage__corpus_replicas: Array) -> A
     return data__clean_tb * GB_PER_TB * storage__corpus_replicas
 
 
-@quantity("GB * month", "Warm storage of the corpus", "语料热存储量", when=training)
+@quantity("GB * month", "Warm storage of the corpus", "语料热存储量")
 def corpus_gb_months(raw_corpus_gb: Array, clean_corpus_gb: Array, warm_months: Array) -> Array:
     """Raw and clean, until the archive takes over."""
     return (raw_corpus_gb + clean_corpus_gb) * warm_months
 
 
-@quantity("GB * month", "Archived corpus", "语料归档量", when=training)
+@quantity("GB * month", "Archived corpus", "语料归档量")
 def archived_corpus_gb_months(raw_corpus_gb: Array, clean_corpus_gb: Array, archive_months: float) -> Array:
     """Raw and clean, afterwards."""
     return (raw_corpus_gb + clean_corpus_gb) * archive_months
 
 
-@quantity("GB", "Size of a checkpoint", "单个检查点大小", source=MIXED_ADAM, when=training)
+@quantity("GB", "Size of a checkpoint", "单个检查点大小", source=MIXED_ADAM, when=building)
 def checkpoint_gb(model__parameters: Array, storage__checkpoint_bytes_per_parameter: Array) -> Array:
     """Weights and the state of the optimiser; of all parameters, active or not."""
     return model__parameters * storage__checkpoint_bytes_per_parameter / GB
 
 
-@quantity("GB", "Size of the weights", "模型权重大小", when=training)
+@quantity("GB", "Size of the weights", "模型权重大小", when=building)
 def weights_gb(model__parameters: Array) -> Array:
     """Two bytes each."""
     return model__parameters * WEIGHT_BYTES / GB
 
 
-@quantity("1", "Checkpoints kept for good", "长期保留的检查点数", when=training)
+@quantity("1", "Checkpoints kept for good", "长期保留的检查点数", when=building)
 def kept_checkpoints(
     storage__keep_milestones: Array,
     elapsed_hours: Array | float = 0.0,
@@ -96,25 +96,25 @@ def kept_checkpoints(
     return storage__keep_milestones + np.floor(elapsed_hours / storage__keep_every_hours)
 
 
-@quantity("GB * month", "Warm storage of the last checkpoints", "最近检查点热存储量", when=training)
+@quantity("GB * month", "Warm storage of the last checkpoints", "最近检查点热存储量", when=building)
 def last_checkpoint_gb_months(checkpoint_gb: Array, storage__keep_last: Array, warm_months: Array) -> Array:
     """The last few are there all the time; older ones are deleted."""
     return checkpoint_gb * storage__keep_last * warm_months
 
 
-@quantity("month", "Mean months of a kept checkpoint in warm storage", "检查点平均热存储月数", when=training)
+@quantity("month", "Mean months of a kept checkpoint in warm storage", "检查点平均热存储月数", when=building)
 def mean_kept_months(elapsed_hours: Array, storage__archive_after_days: Array, hours_per_month: float) -> Array:
     """Written evenly over the run, kept until the archive takes over."""
     return (elapsed_hours / 2.0 + storage__archive_after_days * HOURS_PER_DAY) / hours_per_month
 
 
-@quantity("month", "Mean months of a kept checkpoint as a full one", "检查点平均完整保留月数", when=training)
+@quantity("month", "Mean months of a kept checkpoint as a full one", "检查点平均完整保留月数", when=building)
 def mean_full_months(mean_kept_months: Array) -> Array:
     """It stays whole until the archive takes over."""
     return mean_kept_months
 
 
-@mean_full_months.variant(when=training)
+@mean_full_months.variant(when=building)
 def months_until_weights_only(
     elapsed_hours: Array,
     storage__archive_after_days: Array,
@@ -130,7 +130,7 @@ def months_until_weights_only(
     return mean / hours_per_month
 
 
-@quantity("GB * month", "Warm storage of kept checkpoints", "长期检查点热存储量", when=training)
+@quantity("GB * month", "Warm storage of kept checkpoints", "长期检查点热存储量", when=building)
 def kept_checkpoint_gb_months(
     kept_checkpoints: Array, checkpoint_gb: Array, weights_gb: Array, mean_full_months: Array, mean_kept_months: Array
 ) -> Array:
@@ -140,13 +140,13 @@ def kept_checkpoint_gb_months(
     return kept_checkpoints * (whole + slim)
 
 
-@quantity("GB * month", "Archived checkpoints", "检查点归档量", when=training)
+@quantity("GB * month", "Archived checkpoints", "检查点归档量", when=building)
 def archived_checkpoint_gb_months(kept_checkpoints: Array, checkpoint_gb: Array, archive_months: float) -> Array:
     """Milestones, whole."""
     return kept_checkpoints * checkpoint_gb * archive_months
 
 
-@archived_checkpoint_gb_months.variant(when=training)
+@archived_checkpoint_gb_months.variant(when=building)
 def archived_weights_gb_months(
     kept_checkpoints: Array, weights_gb: Array, storage__weights_only_after_days: Array, archive_months: float
 ) -> Array:
@@ -163,12 +163,12 @@ def artefact_gb_months(storage__artefact_tb: Array, warm_months: Array) -> Array
 @quantity("GB * month", "Storage of logs and traces", "日志与追踪存储量")
 def log_gb_months(
     storage__log_gb_per_day: Array,
-    elapsed_hours: Array,
+    project_hours: Array,
     storage__log_retention_days: Array,
     hours_per_month: float,
 ) -> Array:
     """What a day writes is kept for the days of retention."""
-    written = storage__log_gb_per_day * elapsed_hours / HOURS_PER_DAY
+    written = storage__log_gb_per_day * project_hours / HOURS_PER_DAY
     return written * storage__log_retention_days * HOURS_PER_DAY / hours_per_month
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, is_off, is_task
+from estimates.engine.conditions import BUILDING, TRAINING, every, is_off, is_on, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 from estimates.engine.work import KAPLAN
@@ -59,7 +59,7 @@ def model_error() -> float:
     return 1.0
 
 
-@model_error.variant(when=training)
+@model_error.variant(when=every(training, is_on("model_error")))
 def sampled_model_error(residual: Array) -> Array:
     """How far published hours lie from what this way of estimating says: lognormal around 1."""
     return residual
@@ -100,14 +100,14 @@ def accelerator_hours(productive_accelerator_hours: Array, goodput: Array) -> Ar
     return productive_accelerator_hours / goodput
 
 
-@quantity(HOURS, "Accelerator-hours of experiments", "实验卡时", when=training)
-def experiment_accelerator_hours(experiment_flops: Array, training_flops: Array, accelerator_hours: Array) -> Array:
-    """At the efficiency of the main run."""
-    return experiment_flops / training_flops * accelerator_hours
+@quantity(HOURS, "Accelerator-hours of evaluation", "评测卡时", source=KAPLAN)
+def evaluation_accelerator_hours(evaluation_flops: Array, peak_flops_per_second: Array, forward_mfu: Array) -> Array:
+    """Forward passes, at the MFU of forward passes."""
+    return evaluation_flops / (peak_flops_per_second * forward_mfu) / SECONDS_PER_HOUR
 
 
-@quantity(HOURS, "Accelerator-hours of evaluation", "评测卡时", source=KAPLAN, when=training)
-def evaluation_accelerator_hours(evaluation_flops: Array, peak_flops_per_second: Array, mfu: Array) -> Array:
+@evaluation_accelerator_hours.variant(when=is_task(*BUILDING))
+def evaluation_hours_of_training(evaluation_flops: Array, peak_flops_per_second: Array, mfu: Array) -> Array:
     """At the MFU of the main run."""
     return evaluation_flops / (peak_flops_per_second * mfu) / SECONDS_PER_HOUR
 
@@ -118,25 +118,37 @@ def accelerator_count(compute__count: Array) -> Array:
     return compute__count
 
 
-@quantity("hour", "Elapsed hours of the main run", "主训练历时（小时）", when=training)
+@quantity("hour", "Elapsed hours", "历时（小时）", when=is_task(*BUILDING))
 def elapsed_hours(accelerator_hours: Array, accelerator_count: Array) -> Array:
-    """Wall-clock time from the first step to the last."""
+    """Wall-clock time of the main run, from the first step to the last."""
     return accelerator_hours / accelerator_count
 
 
-@quantity("day", "Elapsed days of the main run", "主训练历时（天）", when=training)
+@elapsed_hours.variant(when=is_task("ablation"))
+def elapsed_hours_of_experiments(experiment_accelerator_hours: Array, accelerator_count: Array) -> Array:
+    """All rungs, one after another."""
+    return experiment_accelerator_hours / accelerator_count
+
+
+@elapsed_hours.variant(when=is_task("evaluation"))
+def elapsed_hours_of_evaluation(evaluation_accelerator_hours: Array, accelerator_count: Array) -> Array:
+    """All evaluations, one after another."""
+    return evaluation_accelerator_hours / accelerator_count
+
+
+@quantity("day", "Elapsed days", "历时（天）")
 def elapsed_days(elapsed_hours: Array) -> Array:
     """The same in days."""
     return elapsed_hours / 24.0
 
 
-@quantity(HOURS, "Accelerator-hours of spares and part-filled instances", "备用卡与实例余数卡时", when=training)
+@quantity(HOURS, "Accelerator-hours of spares and part-filled instances", "备用卡与实例余数卡时")
 def idle_accelerator_hours(elapsed_hours: Array, idle_accelerators: Array) -> Array:
     """Cards that are paid for while the run lasts and compute nothing."""
     return elapsed_hours * idle_accelerators
 
 
-@quantity("accelerator", "Idle accelerators held", "持有的空闲卡数", when=training)
+@quantity("accelerator", "Idle accelerators held", "持有的空闲卡数")
 def idle_accelerators(
     accelerator_count: Array,
     reliability__spare_count: Array | float = 0.0,
@@ -147,7 +159,7 @@ def idle_accelerators(
     return np.ceil(held / compute__instance__accelerators) * compute__instance__accelerators - accelerator_count
 
 
-@quantity(HOURS, "Total accelerator-hours", "总卡时", when=training)
+@quantity(HOURS, "Total accelerator-hours", "总卡时", when=is_task(*BUILDING))
 def total_accelerator_hours(
     accelerator_hours: Array,
     experiment_accelerator_hours: Array,
@@ -158,12 +170,24 @@ def total_accelerator_hours(
     return accelerator_hours + experiment_accelerator_hours + evaluation_accelerator_hours + idle_accelerator_hours
 
 
-@quantity(HOURS, "Equivalent accelerator-hours", "等效卡时", when=training)
+@total_accelerator_hours.variant(when=is_task("ablation"))
+def total_hours_of_ablation(experiment_accelerator_hours: Array, idle_accelerator_hours: Array) -> Array:
+    """Experiments only: the run they prepare is another plan."""
+    return experiment_accelerator_hours + idle_accelerator_hours
+
+
+@total_accelerator_hours.variant(when=is_task("evaluation"))
+def total_hours_of_evaluation(evaluation_accelerator_hours: Array, idle_accelerator_hours: Array) -> Array:
+    """Evaluation only."""
+    return evaluation_accelerator_hours + idle_accelerator_hours
+
+
+@quantity(HOURS, "Equivalent accelerator-hours", "等效卡时")
 def equivalent_accelerator_hours(
-    total_accelerator_hours: Array, peak_tflops: Array, reference_peak_tflops: Array
+    total_accelerator_hours: Array, peak_flops_per_second: Array, reference_peak_tflops: Array
 ) -> Array:
     """In units of the reference card, by dense peak."""
-    return total_accelerator_hours * peak_tflops / reference_peak_tflops
+    return total_accelerator_hours * peak_flops_per_second / (reference_peak_tflops * TERA)
 
 
 @quantity("accelerator", "Accelerators to meet the deadline", "满足期限所需卡数", when=training)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.vocabulary import CAUSES, Category
+from estimates.engine.conditions import is_task
 from estimates.engine.graph import Quantity, quantity
 from estimates.engine.plan import Plan
 from estimates.engine.sampling import Array
@@ -36,9 +37,33 @@ def amortised_total(total_cost: Array, amortised_data_cost: Array, data__reusabl
 
 
 @quantity("hour", "Hours of the project", "项目时长")
-def project_hours(elapsed_hours: Array) -> Array:
+def project_hours(hours_per_month: float) -> float:
+    """A month, where nothing says how long the work takes."""
+    return hours_per_month * 1.0
+
+
+@project_hours.variant(when=is_task("inference"))
+def project_hours_of_service(inference__months: Array, hours_per_month: float) -> Array:
+    """As long as the service runs."""
+    return inference__months * hours_per_month
+
+
+@project_hours.variant(when=is_task("vector_store"))
+def project_hours_of_vectors(vectors__months: Array, hours_per_month: float) -> Array:
+    """As long as the vectors are kept."""
+    return vectors__months * hours_per_month
+
+
+@project_hours.variant()
+def project_hours_of_run(elapsed_hours: Array) -> Array:
     """As long as the main run."""
     return elapsed_hours
+
+
+@project_hours.variant()
+def project_hours_of_people(people__months: Array, hours_per_month: float) -> Array:
+    """As long as people work on it."""
+    return people__months.max(axis=0) * hours_per_month
 
 
 @quantity("month", "Months of the project", "项目月数")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_off, is_task
+from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
@@ -252,15 +252,3 @@ def evaluation_flops(
 ) -> Array:
     """A forward pass over the evaluation set, each time."""
     return forward_flops_per_parameter_token * active_parameters * evaluation__tokens * evaluation__times
-
-
-@quantity("FLOP", "Operations of experiments", "实验计算量", when=training)
-def experiment_flops(training_flops: Array, experiments__ratio: Array) -> Array:
-    """Small runs before the main one, as a share of it."""
-    return experiments__ratio * training_flops
-
-
-@experiment_flops.variant(when=every(training, is_off("experiments")))
-def no_experiment_flops(training_flops: Array) -> Array:
-    """The plan says there are none."""
-    return training_flops * 0.0

@@ -1,0 +1,137 @@
+"""The explanation of a quantity: a tree of formulas down to the figures that were typed in, looked up or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from estimates.engine.baselines import History
+from estimates.engine.books import AcceleratorBook, PriceBook
+from estimates.engine.evaluation import Evaluation, evaluate
+from estimates.engine.facts import FACTS
+from estimates.engine.fields import FIELDS
+from estimates.engine.hardware import refuse_unknown_hardware
+from estimates.engine.leaves import Context, Leaf
+from estimates.engine.plan import Plan
+from estimates.engine.price_leaves import PRICES
+from estimates.engine.sampling import quantile
+from estimates.engine.summary import figure, summary
+
+ORIGINS: Mapping[str, tuple[str, str]] = {
+    "plan": ("from the plan", "来自计划"),
+    "default": ("default of the plan document", "计划文档默认值"),
+    "price": ("from the price table", "来自价格表"),
+    "catalogue": ("from the catalogue of accelerators", "来自加速卡规格库"),
+    "baseline": ("from history or published tables", "来自历史或公开数据"),
+    "calendar": ("from the calendar", "来自日历"),
+    "convention": ("a convention", "口径约定"),
+}
+
+
+class UnknownQuantity(LookupError):
+    """No quantity of this name applies to the plan."""
+
+
+def explain(
+    plan: Plan,
+    quantity: str,
+    *,
+    prices: PriceBook,
+    accelerators: AcceleratorBook,
+    prices_on: date,
+    samples: int = 4000,
+    baseline: History | None = None,
+) -> dict[str, Any]:
+    """The tree of one quantity; UnknownQuantity where the plan has none of this name."""
+    refuse_unknown_hardware(plan, accelerators)
+    context = Context(plan, prices, accelerators, prices_on, baseline or History())
+    return explain_in(evaluate([context], samples), 0, quantity)
+
+
+def explain_in(evaluation: Evaluation, index: int, quantity: str) -> dict[str, Any]:
+    """The tree of a quantity of an evaluated plan."""
+    known = evaluation.program.by_name
+    if quantity not in known:
+        raise UnknownQuantity(f"no quantity {quantity!r} in this plan; there are: {', '.join(sorted(known))}")
+    return _Tree(evaluation, index).node(quantity)
+
+
+class _Tree:
+    """Builds the tree; what was shown once is only named when it comes again."""
+
+    def __init__(self, evaluation: Evaluation, index: int) -> None:
+        self.evaluation = evaluation
+        self.index = index
+        self.quantities = evaluation.program.by_name
+        self.needs = dict(zip((item.name for item in evaluation.program.order), evaluation.program.needs, strict=True))
+        self.shown: set[str] = set()
+
+    def node(self, name: str) -> dict[str, Any]:
+        item = self.quantities.get(name)
+        if item is None:
+            return leaf_node(name, self.evaluation.leaves[name][self.index])
+        node: dict[str, Any] = {
+            "name": name,
+            "label": {"en": item.english, "zh": item.chinese},
+            "unit": item.unit,
+            "value": self._value(name, item.axis),
+            "formula": item.text,
+            "about": item.about,
+            "source": item.source,
+        }
+        if item.is_cost:
+            node |= {"cause": str(item.cause), "line": str(item.line)}
+        needs = self.needs[name]
+        if name in self.shown:
+            return {**node, "shown_above": True, "inputs": []}
+        self.shown.add(name)
+        return {**node, "inputs": [self.node(needed) for needed in needs]}
+
+    def _value(self, name: str, axis: str) -> Any:
+        samples = self.evaluation.samples_of(name, self.index)
+        if not axis:
+            return summary(samples)
+        return [figure(row.mean()) for row in samples]
+
+
+def leaf_node(name: str, leaf: Leaf) -> dict[str, Any]:
+    """A figure that is not computed."""
+    english, chinese, unit = leaf_words(name)
+    words = ORIGINS[leaf.origin]
+    return {
+        "name": name.replace("__", "."),
+        "label": {"en": english, "zh": chinese},
+        "unit": unit,
+        "value": _leaf_value(leaf),
+        "origin": leaf.origin,
+        "origin_label": {"en": words[0], "zh": words[1]},
+        "detail": leaf.detail,
+        "inputs": [],
+    }
+
+
+def _leaf_value(leaf: Leaf) -> Any:
+    if leaf.fixed is not None:
+        return [figure(number) for number in leaf.fixed[:24]]
+    levels = [
+        {"p10": figure(quantile(value, 0.1)), "p50": figure(quantile(value, 0.5)), "p90": figure(quantile(value, 0.9))}
+        for value in leaf.values
+    ]
+    return levels if leaf.by_row else levels[0]
+
+
+def leaf_words(name: str) -> tuple[str, str, str]:
+    """English, Chinese and unit of a leaf."""
+    if name in FACTS:
+        fact = FACTS[name]
+        return fact.english, fact.chinese, fact.unit
+    asked = name.removesuffix("_by_month")
+    if asked in PRICES:
+        price = PRICES[asked]
+        return price.english, price.chinese, price.unit
+    path = name.replace("__", ".")
+    field = FIELDS.get(path) or FIELDS.get(f"{path.rpartition('.')[0]}.*.{path.rpartition('.')[2]}")
+    if field is None:
+        return path, path, ""
+    return field.label.en, field.label.zh, field.unit

@@ -1,0 +1,118 @@
+"""Experiments: as a ratio of the main run, or as a ladder of smaller runs, rung by rung."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from estimates.engine.conditions import TRAINING, every, has_rows, is_off, is_on, is_task
+from estimates.engine.graph import quantity
+from estimates.engine.sampling import Array
+from estimates.engine.time import HOURS, SECONDS_PER_HOUR
+from estimates.engine.work import KAPLAN, PALM
+
+training = is_task(*TRAINING)
+with_ladder = every(training, has_rows("experiments"), is_on("experiments"))
+
+
+@quantity("FLOP", "Operations of a rung", "各级实验计算量", source=KAPLAN, when=with_ladder, axis="row")
+def rung_training_flops(
+    model__flops_per_parameter_token: Array,
+    experiments__active_parameters: Array,
+    experiments__tokens: Array,
+    experiments__epochs: Array,
+    experiments__runs: Array,
+) -> Array:
+    """6 · N · D of each rung, as often as it runs."""
+    tokens = experiments__tokens * experiments__epochs * experiments__runs
+    return model__flops_per_parameter_token * experiments__active_parameters * tokens
+
+
+@quantity("FLOP", "Attention operations of a rung", "各级实验注意力计算量", source=PALM, when=with_ladder, axis="row")
+def rung_attention_flops(
+    attention_flops_factor: float,
+    attention_counted: Array,
+    experiments__layers: Array,
+    experiments__hidden_size: Array,
+    experiments__sequence_length: Array,
+    experiments__tokens: Array,
+    experiments__epochs: Array,
+    experiments__runs: Array,
+) -> Array:
+    """In the convention of the MFU; rungs that do not say how they are built have none."""
+    per_token = experiments__layers * experiments__hidden_size * experiments__sequence_length
+    counted = attention_flops_factor * attention_counted * np.nan_to_num(per_token)
+    return counted * experiments__tokens * experiments__epochs * experiments__runs
+
+
+@quantity(HOURS, "Accelerator-hours of a rung", "各级实验卡时", when=with_ladder, axis="row")
+def rung_accelerator_hours(
+    rung_training_flops: Array,
+    peak_flops_per_second: Array,
+    rung_mfu: Array,
+    rung_attention_flops: Array | float = 0.0,
+) -> Array:
+    """At the MFU of the rung, or that of the plan."""
+    return (rung_training_flops + rung_attention_flops) / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
+
+
+@rung_accelerator_hours.variant(when=with_ladder)
+def rung_hours_where_known(
+    experiments__accelerator_hours: Array,
+    experiments__runs: Array,
+    rung_training_flops: Array,
+    peak_flops_per_second: Array,
+    rung_mfu: Array,
+    rung_attention_flops: Array | float = 0.0,
+) -> Array:
+    """Hours of a run where they are known, else from operations."""
+    computed = (rung_training_flops + rung_attention_flops) / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
+    known = experiments__accelerator_hours * experiments__runs
+    return np.where(np.isfinite(known), known, computed)
+
+
+@rung_accelerator_hours.variant(when=with_ladder)
+def rung_hours_all_known(experiments__accelerator_hours: Array, experiments__runs: Array) -> Array:
+    """Hours of a run as known."""
+    return experiments__accelerator_hours * experiments__runs
+
+
+@quantity("FLOP", "Operations of experiments", "实验计算量", when=training)
+def experiment_flops(training_flops: Array, experiments__ratio: Array) -> Array:
+    """Small runs before the main one, as a ratio of it."""
+    return experiments__ratio * training_flops
+
+
+@experiment_flops.variant(when=every(training, is_off("experiments")))
+def no_experiment_flops() -> float:
+    """The plan says there are none."""
+    return 0.0
+
+
+@experiment_flops.variant(when=with_ladder)
+def ladder_flops(rung_training_flops: Array) -> Array:
+    """The sum over the rungs."""
+    return rung_training_flops.sum(axis=0)
+
+
+@quantity(HOURS, "Accelerator-hours of experiments", "实验卡时", when=training)
+def experiment_accelerator_hours(accelerator_hours: Array, experiments__ratio: Array) -> Array:
+    """As a ratio of the main run, at its efficiency."""
+    return experiments__ratio * accelerator_hours
+
+
+@experiment_accelerator_hours.variant(when=every(training, is_off("experiments")))
+def no_experiment_hours() -> float:
+    """The plan says there are none."""
+    return 0.0
+
+
+@experiment_accelerator_hours.variant(when=with_ladder)
+def ladder_hours(rung_accelerator_hours: Array) -> Array:
+    """The sum over the rungs."""
+    return rung_accelerator_hours.sum(axis=0)
+
+
+@quantity("1", "Experiments so far, of the main run", "实验累计占正式训练比例", when=with_ladder, axis="row")
+def ladder_running_share(rung_accelerator_hours: Array, accelerator_hours: Array) -> Array:
+    """The running total after each rung against the run they prepare."""
+    return np.cumsum(rung_accelerator_hours, axis=0) / accelerator_hours

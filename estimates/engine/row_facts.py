@@ -1,0 +1,170 @@
+"""Facts that stand in rows: tiers of a service, pools of a cluster, rungs of a ladder, hours of a day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from estimates.engine.baselines import published_paid_mfu_of
+from estimates.engine.leaves import NOT_KNOWN, Context, Leaf
+from estimates.engine.peaks import peak_of, peak_precision
+from estimates.engine.plan import Row
+from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
+from estimates.engine.sampling import Range
+from estimates.engine.values import Point
+
+HOURLY = "money / accelerator / hour"
+
+
+def by_row(table: str, key: str, cell_of: Callable[[Context, Row], Range]) -> Callable[[Context], Leaf | None]:
+    """A fact with one value for each row of a list; nothing where there is no list."""
+
+    def find(context: Context) -> Leaf | None:
+        rows = context.plan.rows(table)
+        if not rows:
+            return None
+        values = tuple(cell_of(context, row) for row in rows)
+        streams = tuple(f"{table}.{index}.{key}" for index in range(len(rows)))
+        return Leaf(values, "plan", streams=streams, by_row=True)
+
+    return find
+
+
+def given(row: Row, key: str) -> Range | None:
+    cell = row.get(key)
+    return cell if isinstance(cell, Range) else None
+
+
+def one_row(value: Range, path: str, origin: str = "plan") -> Leaf:
+    return Leaf((value,), origin, streams=(path,), by_row=True)
+
+
+def tier_share(context: Context) -> Leaf | None:
+    """Without tiers one that holds all requests."""
+    if context.plan.task != "inference":
+        return None
+    tiers = by_row("inference.tiers", "share", lambda _, row: given(row, "share") or Point(1.0))(context)
+    return tiers or one_row(Point(1.0), "", "convention")
+
+
+def tier_batch(context: Context) -> Leaf | None:
+    """The batch of a tier, or that of the plan."""
+    batch = context.plan.inputs.get("inference.batch")
+    if context.plan.task != "inference" or not isinstance(batch, Range):
+        return None
+    tiers = by_row("inference.tiers", "batch", lambda _, row: given(row, "batch") or batch)(context)
+    return tiers or one_row(batch, "inference.batch")
+
+
+def tier_peak_cover(context: Context) -> Leaf | None:
+    """Without tiers the whole peak is covered."""
+    if context.plan.task != "inference":
+        return None
+    tiers = by_row("inference.tiers", "peak_cover", lambda _, row: given(row, "peak_cover") or Point(1.0))(context)
+    return tiers or one_row(Point(1.0), "", "convention")
+
+
+def tier_price(context: Context) -> Leaf | None:
+    """The price of a tier: given, or of the table in the mode of the tier or the plan."""
+    context.uses.pop("tier_price", None)
+    return by_row("inference.tiers", "price_per_accelerator_hour", _tier_price)(context)
+
+
+def _tier_price(context: Context, row: Row) -> Range:
+    own_figure = given(row, "price_per_accelerator_hour")
+    if own_figure is None and "mode" not in row:
+        figure = context.plan.inputs.get("compute.price_per_accelerator_hour")
+        own_figure = figure if isinstance(figure, Range) else None
+    if own_figure is not None:
+        return own_figure
+    mode = str(row.get("mode") or acquisition_modes(context)[0])
+    key = offered_key(context, "accelerator", context.plan.text("compute.accelerator") or "", mode)
+    found = row_price(context, "tier_price", f"Tier {row.get('name')}", HOURLY, key, context.start)
+    return Point(float(found.amount)) if found else NOT_KNOWN
+
+
+def pool_peak(context: Context) -> Leaf | None:
+    """The dense peak of each pool's accelerator."""
+    return by_row("compute.pools", "peak_tflops", _pool_peak)(context)
+
+
+def _pool_peak(context: Context, row: Row) -> Range:
+    own_figure = given(row, "peak_tflops")
+    if own_figure is not None:
+        return own_figure
+    spec = context.accelerators.find(str(row.get("accelerator", "")))
+    peak = peak_of(spec, str(row.get("precision") or peak_precision(context.plan))) if spec else None
+    return Point(peak) if peak else NOT_KNOWN
+
+
+def pool_mfu(context: Context) -> Leaf | None:
+    """The MFU of each pool, or that of the plan, or of published runs."""
+    return by_row("compute.pools", "mfu", _pool_mfu)(context)
+
+
+def _pool_mfu(context: Context, row: Row) -> Range:
+    mfu = context.plan.inputs.get("compute.mfu")
+    known = given(row, "mfu") or (mfu if isinstance(mfu, Range) else None)
+    return known or published_paid_mfu_of(context.plan, str(row.get("accelerator", ""))).value
+
+
+def pool_price(context: Context) -> Leaf | None:
+    """The rent of each pool's accelerator."""
+    context.uses.pop("pool_price", None)
+    return by_row("compute.pools", "price_per_accelerator_hour", _pool_price)(context)
+
+
+def _pool_price(context: Context, row: Row) -> Range:
+    own_figure = given(row, "price_per_accelerator_hour")
+    if own_figure is not None:
+        return own_figure
+    slug = str(row.get("accelerator", ""))
+    provider, region = row.get("provider"), row.get("region")
+    key = offered_key(
+        context,
+        "accelerator",
+        slug,
+        acquisition_modes(context)[0],
+        str(provider) if provider else None,
+        str(region) if region else None,
+    )
+    found = row_price(context, "pool_price", f"Pool {slug}", HOURLY, key, context.start)
+    return Point(float(found.amount)) if found else NOT_KNOWN
+
+
+def rung_mfu(context: Context) -> Leaf | None:
+    """The MFU of each rung, or that of the plan, or of published runs."""
+    return by_row("experiments", "mfu", _rung_mfu)(context)
+
+
+def _rung_mfu(context: Context, row: Row) -> Range:
+    for known in (
+        given(row, "mfu"),
+        context.plan.inputs.get("compute.mfu"),
+        context.plan.inputs.get("compute.paid_mfu"),
+    ):
+        if isinstance(known, Range):
+            return known
+    known = context.history.value("compute.paid_mfu", context.plan)
+    return known.value if known else NOT_KNOWN
+
+
+def _weights(context: Context) -> Counter[float] | None:
+    if context.plan.task != "inference":
+        return None
+    return Counter(context.plan.profiles.get("inference.profile") or (1.0,) * 24)
+
+
+def hourly_weight(context: Context) -> Leaf | None:
+    """The different weights of the hours of a day, the busiest first."""
+    weights = _weights(context)
+    return weights and Leaf(
+        tuple(map(Point, sorted(weights, reverse=True))), "plan", streams=("",) * len(weights), by_row=True
+    )
+
+
+def hours_of_weight(context: Context) -> Leaf | None:
+    """How many hours of a day have each weight."""
+    weights = _weights(context)
+    hours = weights and tuple(Point(float(weights[weight])) for weight in sorted(weights, reverse=True))
+    return hours and Leaf(hours, "convention", streams=("",) * len(hours), by_row=True)

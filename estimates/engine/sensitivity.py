@@ -1,0 +1,78 @@
+"""Sensitivity: what one input does to the total while all others stay at their medians."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from estimates.engine.evaluation import Evaluation
+from estimates.engine.sampling import Range, quantile
+from estimates.engine.summary import figure
+from estimates.engine.values import Point
+from estimates.engine.whatif import Setting, what_if
+
+STEP = 0.01
+WITHOUT_CHOICE = ("calendar", "convention")
+LEAST_EFFECT = 1e-9
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One figure that is turned; several leaves may hold it."""
+
+    label: str
+    places: tuple[tuple[str, int], ...]
+    low: float
+    middle: float
+    high: float
+
+
+def sensitivity(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
+    """Inputs by their effect on the total, the largest first: the total at their P10 and P90, and the elasticity.
+
+    Elasticity: by how many per cent the total moves when the input moves by one per cent.
+    """
+    turns = list(_turns(evaluation, index))
+    if not turns or not np.isfinite(evaluation.samples_of("total_cost", index)).all():
+        return []
+    settings: list[Setting] = [{}]
+    for turn in turns:
+        levels = (turn.low, turn.high, turn.middle * (1 - STEP), turn.middle * (1 + STEP))
+        settings += [dict.fromkeys(turn.places, level) for level in levels]
+    base, *totals = what_if(evaluation, index, settings, "total_cost").of("total_cost").tolist()
+    found = []
+    for position, turn in enumerate(turns):
+        low, high, down, up = totals[4 * position : 4 * position + 4]
+        elasticity = (up - down) / (2.0 * STEP * base) if base else 0.0
+        if abs(high - low) <= LEAST_EFFECT * abs(base) and abs(elasticity) <= LEAST_EFFECT:
+            continue
+        found.append(
+            {
+                "input": turn.label,
+                "low": figure(low),
+                "high": figure(high),
+                "elasticity": figure(elasticity),
+                "at": {"low": figure(turn.low), "middle": figure(turn.middle), "high": figure(turn.high)},
+            }
+        )
+    return sorted(found, key=lambda item: (-abs(item["high"] - item["low"]), -abs(item["elasticity"]), item["input"]))
+
+
+def _turns(evaluation: Evaluation, index: int) -> Iterator[Turn]:
+    places: dict[str, list[tuple[str, int]]] = {}
+    values: dict[str, Range] = {}
+    for name, leaves in evaluation.leaves.items():
+        leaf = leaves[index]
+        if leaf.origin in WITHOUT_CHOICE or leaf.fixed is not None:
+            continue
+        for row, value in enumerate(leaf.values):
+            label = leaf.streams[row] or name
+            places.setdefault(label, []).append((name, row))
+            values[label] = value
+    for label, value in values.items():
+        middle = quantile(value, 0.5)
+        if np.isfinite(middle) and (middle != 0 or not isinstance(value, Point)):
+            yield Turn(label, tuple(places[label]), quantile(value, 0.1), middle, quantile(value, 0.9))
