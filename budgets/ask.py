@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from core.money import round_money
 from core.months import Month
 from core.vocabulary import Category
 
@@ -15,12 +14,9 @@ from .spread import spread
 Parts = Mapping[tuple[Category, Month], Decimal]
 
 
-def level_total(answer: Mapping[str, Any], level: str, mean_ask: Decimal, currency: str) -> Decimal:
-    """The whole ask at a level: contingency keeps its share, so the ask moves as the quantile to the mean."""
-    if level == "mean":
-        return mean_ask
-    total = answer["cost"]["total"]
-    return round_money(mean_ask * Decimal(repr(total[level])) / Decimal(repr(total["mean"])), currency)
+def level_total(answer: Mapping[str, Any], level: str) -> Decimal:
+    """The whole ask at a level, contingency included, as the engine's answer states it."""
+    return Decimal(repr(answer["ask"]["levels"][level]["total"]))
 
 
 def ask_at_level(
@@ -28,6 +24,6 @@ def ask_at_level(
 ) -> dict[tuple[Category, Month], Decimal]:
     """Every line and month scaled so that together they are the ask at the level, by largest remainder."""
     kept = {key: amount for key, amount in parts.items() if amount > 0}
-    total = level_total(answer, level, sum(kept.values(), Decimal(0)), currency)
+    total = sum(kept.values(), Decimal(0)) if level == "mean" else level_total(answer, level)
     scaled = spread(total, kept, currency) if kept else {}
     return {key: amount for key, amount in scaled.items() if amount > 0}
