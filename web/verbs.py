@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.urls import NoReverseMatch, reverse
+from django.utils import formats
 from django.utils.functional import Promise
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from teams.labels import CATEGORIES
 from teams.models import Activity
 from web import figures
+
+LABELS: dict[str, Any] = {str(category): label for category, label in CATEGORIES.items()}
 
 PRODUCT = _("Headroom")
 """Who did what no person did."""
@@ -23,9 +28,39 @@ SENTENCES: dict[str, str | Promise] = {
     "person.renamed": _("{who} changed the name from {old} to {name}"),
     "token.issued": _("{who} made the key {name}"),
     "token.revoked": _("{who} revoked the key {name}"),
+    "estimate.created": _("{who} estimated a plan: {total}"),
+    "estimate.revised": _("{who} changed a plan: {before} → {total}"),
+    "estimate.frozen": _("The estimate of {who} is frozen at {total}"),
+    "price.added": _("{who} entered a price for {item}: {money} per {unit}, valid from {valid_from}"),
+    "prices.imported": _("{who} imported {rows} prices"),
+    "source.opened": _("{who} opened the source {slug}"),
+    "import.received": _("{who} delivered {subject} for {source}"),
+    "import.cancelled": _("{who} cancelled an import of {source}"),
+    "import.confirmed": _("{who} let an import of {source} go ahead: {reason}"),
+    "line.opened": _("{who} opened the line {category}"),
+    "line.granted": _("{who} granted {money} to {category}: {reason}"),
+    "line.frozen": _("{who} froze {category}: {reason}"),
+    "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
+    "threshold.added": _("{who} set a threshold on {subject}"),
+    "threshold.stopped": _("{who} stopped watching {threshold}"),
+    "money.transferred": _("{who} transferred {money} from {source} to {target}"),
+    "money.released": _("{who} released {money} of {category}: {reason}"),
+    "proposal.created": _("{who} began {subject}"),
+    "proposal.saved": _("{who} changed {subject}"),
+    "proposal.submitted": _("{who} submitted {subject}, asking for {ask}"),
+    "proposal.withdrawn": _("{who} withdrew {subject}"),
+    "proposal.closed": _("{who} closed {subject}; {released} went back to the lines"),
+    "proposal.step_approved": _("{who} approved a step of {subject}"),
+    "proposal.approved": _("{who} approved {subject}: {money}"),
+    "proposal.partly_approved": _("{who} approved a part of {subject}: {money} of {ask}"),
+    "proposal.rejected": _("{who} rejected {subject}: {reason}"),
+    "proposal.changes_requested": _("{who} asked for changes to {subject}: {reason}"),
 }
-"""Every verb that a service records. A test holds the list complete; `{who}`, `{project}`, `{subject}` are links or
-names, the rest are the facts of the row, and `{money}` is its fact `amount` in its `currency`."""
+"""Every verb that a service records; a test holds the list complete. `{who}`, `{project}` and `{subject}` are links or
+names, `{money}` is the fact `amount`, the rest are the facts of the row, told as people read them."""
+MONEY_FACTS = ("ask", "released", "total", "before")
+CATEGORY_FACTS = ("category", "source", "target")
+DAY_FACTS = ("valid_from", "start", "end", "muted_until", "due_on")
 
 
 class Words(dict):
@@ -37,9 +72,9 @@ class Words(dict):
 
 def sentence(row: Activity) -> SafeString:
     """What happened, in the language of the moment, with links to what it happened to."""
-    words = Words({name: conditional_escape(shown(value)) for name, value in row.facts.items()})
+    words = Words({name: conditional_escape(told(name, value, row.facts)) for name, value in row.facts.items()})
     words["who"] = format_html("<b>{}</b>", row.by or PRODUCT)
-    words["money"] = conditional_escape(money_of(row.facts))
+    words["money"] = conditional_escape(money_of(row.facts, "amount"))
     words["project"] = project_link(row)
     words["subject"] = subject_link(row)
     pattern = SENTENCES.get(row.verb)
@@ -48,13 +83,22 @@ def sentence(row: Activity) -> SafeString:
     return mark_safe(str(pattern).format_map(words))  # every word is escaped above, the pattern is ours
 
 
-def shown(value: Any) -> str:
+def told(name: str, value: Any, facts: dict[str, Any]) -> str:
+    """A fact as people read it: money with its currency, a category by its name, a day in their language."""
+    if name in MONEY_FACTS:
+        return money_of(facts, name)
+    if name in CATEGORY_FACTS and value in LABELS:
+        return str(LABELS[value])
+    if name in DAY_FACTS and isinstance(value, str):
+        return formats.date_format(date.fromisoformat(value), "DATE_FORMAT")
+    if value is None or value == "":
+        return figures.NOTHING
     return ", ".join(str(item) for item in value) if isinstance(value, list) else str(value)
 
 
-def money_of(facts: dict[str, Any]) -> str:
+def money_of(facts: dict[str, Any], name: str) -> str:
     try:
-        return figures.money_text(Decimal(str(facts.get("amount"))), str(facts.get("currency") or ""))
+        return figures.money_text(Decimal(str(facts.get(name))), str(facts.get("currency") or ""))
     except InvalidOperation:
         return figures.NOTHING
 
@@ -73,12 +117,46 @@ def link(name: str, arguments: tuple, text: str) -> SafeString:
     return format_html('<a href="{}">{}</a>', address, text)
 
 
+def proposal_link(row: Activity) -> SafeString | str:
+    title = row.facts.get("title") or f"P-{row.subject_id}"
+    return link("proposal", (row.subject_id,), title)
+
+
+def import_link(row: Activity) -> SafeString | str:
+    return link("import", (row.subject_id,), row.facts.get("name") or f"#{row.subject_id}")
+
+
+def flag_link(row: Activity) -> SafeString | str:
+    return link("flag", (row.subject_id,), category_of(row))
+
+
+def retrospective_link(row: Activity) -> SafeString | str:
+    return link("retrospective", (row.subject_id,), str(row.project or figures.NOTHING))
+
+
+def line_link(row: Activity) -> SafeString | str:
+    """A line has no page of its own; it stands on the page of its project."""
+    if row.project is None:
+        return category_of(row)
+    return link("project", (row.project.slug,), category_of(row))
+
+
+def category_of(row: Activity) -> str:
+    category = row.facts.get("category")
+    return str(LABELS[category]) if category in LABELS else str(row.project or figures.NOTHING)
+
+
 SUBJECTS: dict[str, Callable[[Activity], SafeString | str]] = {
     "teams.project": project_link,
+    "budgets.proposal": proposal_link,
+    "budgets.budgetline": line_link,
+    "usage.import": import_link,
+    "overruns.flag": flag_link,
+    "retrospectives.retrospective": retrospective_link,
 }
 
 
 def subject_link(row: Activity) -> SafeString | str:
     """The thing itself, as a link where it has a page."""
     find = SUBJECTS.get(row.subject_type)
-    return find(row) if find else conditional_escape(shown(row.facts.get("name", figures.NOTHING)))
+    return find(row) if find else conditional_escape(row.facts.get("name", figures.NOTHING))
