@@ -15,6 +15,7 @@ def check_together(draft: Draft, prefix: str, start: date | None) -> None:
     """Every rule between fields. `start` is when the plan begins, if that is known."""
     _deadline(draft, prefix, start)
     _active_parameters(draft, prefix)
+    _embedding(draft, prefix)
     _wasted_shares(draft, prefix)
     _residual(draft, prefix)
     _mix(draft, prefix)
@@ -58,6 +59,16 @@ def _active_parameters(draft: Draft, prefix: str) -> None:
     if active is not None and total is not None and active > total:
         allowed = (Phrase("at_most", {"high": f"{total:g}"}),)
         draft.refuse(prefix + "model.active_parameters", active, "active_above_total", allowed, parameters=f"{total:g}")
+
+
+def _embedding(draft: Draft, prefix: str) -> None:
+    """An input embedding is a part of the parameters a token passes."""
+    whole = draft.inputs.get("model.active_parameters", draft.inputs.get("model.parameters"))
+    most, least = highest(draft.inputs.get("model.embedding_parameters")), lowest(whole)
+    if most is not None and least is not None and most >= least:
+        allowed = (Phrase("below_number", {"high": f"{least:g}"}),)
+        code = "embedding_is_all"
+        draft.refuse(prefix + "model.embedding_parameters", most, code, allowed, parameters=f"{least:g}")
 
 
 def _wasted_shares(draft: Draft, prefix: str) -> None:

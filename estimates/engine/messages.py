@@ -89,6 +89,7 @@ SENTENCES: Mapping[str, str] = {
     # between fields
     "deadline_before_start": _("The deadline is not after the start %(start)s."),
     "active_above_total": _("There are more active parameters than parameters (%(parameters)s)."),
+    "embedding_is_all": _("The input embedding is not smaller than the parameters a token passes (%(parameters)s)."),
     "shares_above_one": _("%(first)s and %(second)s together are above 1."),
     "shares_not_one": _("The shares add up to %(sum)s, not to 1."),
     "residual_above_capital": _("The residual value is above the capital of %(capital)s."),
@@ -135,6 +136,7 @@ ACCEPTED: Mapping[str, str] = {
     "plain_yaml": _("plain YAML, without anchors, aliases and tags"),
     "leave_out": _("leave it out"),
     "sum_one": _("shares that add up to 1"),
+    "below_number": _("below %(high)s"),
     "at_most": _("at most %(high)s"),
     "hardware": _("an accelerator of the catalogue, or compute.peak_tflops and compute.memory_gb"),
     "precision": _("a precision of this accelerator (%(words)s), or compute.peak_tflops"),

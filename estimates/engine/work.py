@@ -48,15 +48,15 @@ def forward_attention_flops_factor() -> float:
 
 
 @quantity("parameter", "Active parameters", "激活参数量")
-def active_parameters(model__parameters: Array) -> Array:
-    """A dense model uses all of its parameters for every token."""
-    return model__parameters
+def active_parameters(model__parameters: Array, model__embedding_parameters: Array) -> Array:
+    """A dense model uses all of its parameters for every token, but those of the input embedding: it is looked up."""
+    return model__parameters - model__embedding_parameters
 
 
 @active_parameters.variant()
-def active_parameters_given(model__active_parameters: Array) -> Array:
+def active_parameters_given(model__active_parameters: Array, model__embedding_parameters: Array) -> Array:
     """A mixture of experts uses a part of its parameters for every token."""
-    return model__active_parameters
+    return model__active_parameters - model__embedding_parameters
 
 
 @quantity("token", "Tokens computed", "计算的 token 总数")

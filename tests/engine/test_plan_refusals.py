@@ -234,6 +234,7 @@ def test_two_ways_to_say_one_thing_exclude_each_other(document: dict, path: str)
         (small_plan(start="2027-04-01", deadline="2027-01-01"), "deadline", "deadline_before_start"),
         (small_plan(start="2027-04-01", deadline="2027-04-01"), "deadline", "deadline_before_start"),
         (small_plan(model__active_parameters=8e9), "model.active_parameters", "active_above_total"),
+        (small_plan(model__embedding_parameters=7e9), "model.embedding_parameters", "embedding_is_all"),
         (
             small_plan(data__duplicate_share=0.7, data__low_quality_share=0.6),
             "data.low_quality_share",
