@@ -150,8 +150,10 @@ def _forget_prices_of_nothing(
     for name, price in PRICES.items():
         if not price.of or name not in arrays:
             continue
-        bought = sum(np.broadcast_to(medians[amount], (len(contexts), 1)) for amount in price.of if amount in medians)
-        nothing = np.asarray(bought)[:, 0] == 0
+        bought = np.zeros((len(contexts), 1))
+        for amount in price.of:
+            bought = bought + medians.get(amount, 0.0)
+        nothing = bought[:, 0] == 0
         arrays[name] = np.where(nothing[:, None], 0.0, arrays[name])
         for context, needless in zip(contexts, nothing, strict=True):
             if needless:

@@ -34,8 +34,8 @@ class Price:
 
 
 def has_share(mode: str) -> Callable[[Context], bool]:
-    """Whether a part of the computing is acquired in this mode."""
-    return lambda context: mode in acquisition_modes(context)
+    """Whether a part of the computing is acquired in this mode; pools of unlike cards have prices of their own."""
+    return lambda context: mode in acquisition_modes(context) and not context.plan.rows("compute.pools")
 
 
 def acquisition_modes(context: Context) -> tuple[str, ...]:
@@ -64,6 +64,7 @@ WARM_AMOUNTS = (
     "vector_hot_gb_months",
 )
 ARCHIVED_AMOUNTS = ("archived_corpus_gb_months", "archived_checkpoint_gb_months", "vector_cold_gb_months")
+ACCELERATOR_HOURS = ("total_accelerator_hours",)
 PRICES = {
     "price_on_demand": Price(
         "accelerator",
@@ -72,6 +73,7 @@ PRICES = {
         "按量单价",
         mode="on_demand",
         own_figures=(OWN_HOURLY,),
+        of=ACCELERATOR_HOURS,
         when=has_share("on_demand"),
         by_month=True,
     ),
@@ -91,6 +93,7 @@ PRICES = {
         "竞价单价",
         mode="spot",
         own_figures=(OWN_HOURLY,),
+        of=ACCELERATOR_HOURS,
         when=has_share("spot"),
         by_month=True,
     ),

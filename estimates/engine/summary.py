@@ -25,7 +25,8 @@ def level(rising: Array, share: float) -> Array:
     position = share * (rising.shape[-1] - 1)
     below = int(position)
     above = min(below + 1, rising.shape[-1] - 1)
-    return rising[..., below] + (rising[..., above] - rising[..., below]) * (position - below)
+    with np.errstate(invalid="ignore"):
+        return rising[..., below] + (rising[..., above] - rising[..., below]) * (position - below)
 
 
 def summaries(named: Mapping[str, Array]) -> dict[str, Figures]:
