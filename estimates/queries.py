@@ -19,6 +19,7 @@ from core.months import Month
 from core.vocabulary import Category
 from estimates.engine import answer as engine
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
+from estimates.engine.explain import explain
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
 
@@ -107,6 +108,18 @@ def answer_for(plan: Plan, *, prices_on: date, samples: int | None = None) -> di
     """The engine's answer for a plan at the prices and with the catalogue of now."""
     return engine.estimate(
         plan,
+        prices=price_book(),
+        accelerators=accelerator_book(),
+        prices_on=prices_on,
+        samples=samples or SAMPLES,
+    )
+
+
+def explanation_of(plan: Plan, quantity: str, *, prices_on: date, samples: int | None = None) -> dict[str, Any]:
+    """The tree of reasons behind a quantity; UnknownQuantity where the plan has none of this name."""
+    return explain(
+        plan,
+        quantity,
         prices=price_book(),
         accelerators=accelerator_book(),
         prices_on=prices_on,

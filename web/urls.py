@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from web import account, activity, api_docs, home, prices, projects, proposals, retrospectives, usage, warnings
+from web import account, activity, api_docs, home, plans, prices, projects, proposals, retrospectives, usage, warnings
 
 urlpatterns = [
     *home.urlpatterns,
     *account.urlpatterns,
     *projects.urlpatterns,
     *proposals.urlpatterns,
+    *plans.urlpatterns,
     *usage.urlpatterns,
     *prices.urlpatterns,
     *warnings.urlpatterns,

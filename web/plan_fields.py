@@ -1,0 +1,405 @@
+"""The plan document as a form: every declared field as a control, and what was posted as a document again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
+
+from estimates.engine.field_kinds import Field, Kind, Table, Words
+from estimates.engine.fields import FIELDS, MAY_BE_OFF, TABLES
+from web.plan_numbers import number_text, typed_number, unit_text
+
+Document = dict[str, Any]
+
+PREFIX = "f."
+"""Before the path of a field in the name of its input."""
+PART = "~"
+"""Between the path of a field and the part of its range."""
+OFF = "off."
+"""Before the name of a section that is switched off."""
+PERT, QUANTILES = ("low", "mode", "high"), ("p10", "p50", "p90")
+DOTS = re.compile(r"\s*(?:\.\.|…|–|~)\s*")
+MOST_ROWS = 100
+RANGE_KEYS = {*PERT, *QUANTILES, "value"}
+SUGGESTIONS = {
+    "compute.provider": "plan-providers",
+    "compute.region": "plan-regions",
+    "compute.pools.*.provider": "plan-providers",
+    "compute.pools.*.region": "plan-regions",
+    "people.*.role": "plan-roles",
+    "operations.role": "plan-roles",
+}
+"""Lists of values that may be picked, by the field that offers them."""
+LINE = 200
+"""As much text as fits one line."""
+NEW = "_new"
+"""A cell that keeps a row nobody has filled in yet."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One input of a control: the whole of a number, or one end of its range."""
+
+    name: str
+    value: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Control:
+    """A field as the form shows it."""
+
+    path: str
+    label: str
+    hint: str
+    kind: str
+    unit: str
+    parts: tuple[Part, ...]
+    choices: tuple[tuple[str, str], ...] = ()
+    placeholder: str = ""
+    may_range: bool = False
+    may_baseline: bool = False
+    basic: bool = False
+    is_long: bool = False
+    """Text of more than a line."""
+    suggestions: str = ""
+    """The id of a list of values that may be picked."""
+
+    @property
+    def id(self) -> str:
+        return element_id("field", self.path)
+
+    @property
+    def said_id(self) -> str:
+        return element_id("said", self.path)
+
+    @property
+    def value(self) -> str:
+        return self.parts[0].value
+
+    @property
+    def is_range(self) -> bool:
+        return len(self.parts) == 3
+
+    @property
+    def is_given(self) -> bool:
+        return any(part.value for part in self.parts)
+
+
+def element_id(kind: str, path: str) -> str:
+    """An id without the characters that a selector reads otherwise."""
+    return f"{kind}-{path.replace('.', '-').replace('*', 'x')}"
+
+
+def words(of: Words | None) -> str:
+    """The words of the engine in the language of the moment."""
+    return of.in_language(translation.get_language() or "en") if of else ""
+
+
+def words_of(en: str, zh: str) -> str:
+    return Words(en, zh).in_language(translation.get_language() or "en")
+
+
+# ---- from a document to controls
+
+
+def control(declared: Field, document: Document, path: str | None = None) -> Control:
+    """The control of a field, filled in from the document. `path` has the row's number where the field has `*`."""
+    place = path or declared.path
+    value = figure_of(value_at(document, place), declared)
+    currency = str(document.get("currency") or "USD")
+    return Control(
+        path=place,
+        label=words(declared.label),
+        hint="" if value not in (None, "") else words(declared.hint),
+        kind=declared.kind.value,
+        unit=unit_text(declared.unit, currency) if declared.kind is Kind.NUMBER else "",
+        parts=parts_of(value, declared, place),
+        choices=tuple((word, words(label)) for word, label in declared.choices.items()),
+        placeholder=placeholder(declared),
+        may_range=declared.kind is Kind.NUMBER and declared.ranged,
+        may_baseline=declared.baseline,
+        basic=declared.basic,
+        is_long=declared.kind is Kind.TEXT and declared.longest > LINE,
+        suggestions=SUGGESTIONS.get(declared.path, ""),
+    )
+
+
+def value_at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for step in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def figure_of(value: Any, declared: Field) -> Any:
+    """The number or range itself, where the document keeps its convention beside it."""
+    if isinstance(value, Mapping) and declared.kind is Kind.NUMBER:
+        return value.get("value", value)
+    return value
+
+
+def parts_of(value: Any, declared: Field, path: str) -> tuple[Part, ...]:
+    """One input, or three for a range."""
+    name = PREFIX + path
+    if declared.kind is Kind.NUMBER and isinstance(value, Mapping):
+        keys = QUANTILES if any(key in value for key in QUANTILES) else PERT
+        labels = range_labels()
+        return tuple(Part(name + PART + key, number_text(value.get(key), declared), labels[key]) for key in keys)
+    return (Part(name, shown(value, declared), ""),)
+
+
+def range_labels() -> dict[str, str]:
+    return {
+        "low": pgettext("end of a range", "low"),
+        "mode": pgettext("middle of a range", "likely"),
+        "high": pgettext("end of a range", "high"),
+        "p10": "P10",
+        "p50": "P50",
+        "p90": "P90",
+    }
+
+
+def shown(value: Any, declared: Field) -> str:
+    if value is None:
+        return ""
+    if declared.kind is Kind.NUMBER:
+        return number_text(value, declared)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return " ".join(str(item) for item in value)
+    return str(value)
+
+
+def placeholder(declared: Field) -> str:
+    """What holds when nothing is given."""
+    if declared.default is None or declared.kind is not Kind.NUMBER:
+        return ""
+    if declared.default == "baseline":
+        return _("from history")
+    if declared.default == declared.word:
+        return pgettext("a value the product finds", "best") if declared.word == "auto" else declared.word
+    return number_text(declared.default, declared)
+
+
+@dataclass(frozen=True)
+class Row:
+    number: int
+    controls: tuple[Control, ...]
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """A list of rows as the form shows it."""
+
+    path: str
+    label: str
+    hint: str
+    rows: tuple[Row, ...]
+
+    @property
+    def said_id(self) -> str:
+        return element_id("said", self.path)
+
+
+def row_table(declared: Table, document: Document) -> RowTable:
+    rows = value_at(document, declared.path)
+    found = rows if isinstance(rows, list) else []
+    columns = [one for one in FIELDS.values() if one.path.startswith(f"{declared.path}.*.")]
+    return RowTable(
+        path=declared.path,
+        label=words(declared.label),
+        hint=words(declared.hint),
+        rows=tuple(
+            Row(
+                number,
+                tuple(control(one, document, one.path.replace("*", str(number), 1)) for one in columns),
+            )
+            for number in range(len(found))
+        ),
+    )
+
+
+# ---- from what was posted to a document
+
+
+def document_of(post: QueryDict) -> Document:
+    """The document that the posted form describes. Nothing is judged here; the parser of plans does that."""
+    document: Document = {}
+    for name in sorted(post, key=order_of):
+        if name.startswith(PREFIX):
+            put_posted(document, name.removeprefix(PREFIX), post[name])
+    for section in MAY_BE_OFF:
+        if post.get(OFF + section):
+            document[section] = "none"
+    return tidy(document)
+
+
+def order_of(name: str) -> tuple[int, str]:
+    """Figures before their conventions, so that a convention finds what it belongs to."""
+    return (name.count("."), name)
+
+
+def put_posted(document: Document, name: str, text: str) -> None:
+    path, _mark, part = name.partition(PART)
+    declared = FIELDS.get(pattern_of(path))
+    if declared is None or not text.strip():
+        return
+    if part:
+        put(document, [*path.split("."), part], typed_number(text))
+    else:
+        put(document, path.split("."), posted_value(text, declared))
+
+
+def pattern_of(path: str) -> str:
+    """`people.0.fte` is declared as `people.*.fte`."""
+    return ".".join("*" if step.isdigit() else step for step in path.split("."))
+
+
+def posted_value(text: str, declared: Field) -> Any:
+    cleaned = text.strip()
+    if declared.kind is Kind.PROFILE:
+        return [typed_number(item) for item in re.split(r"[\s,;]+", cleaned)]
+    if declared.kind is not Kind.NUMBER:
+        return cleaned
+    ends = [typed_number(end) for end in DOTS.split(cleaned)]
+    if len(ends) == 3:
+        return dict(zip(PERT, ends, strict=True))
+    if len(ends) == 2 and all(ends):
+        return {"low": ends[0], "high": ends[1]}
+    return typed_number(cleaned)
+
+
+def put(document: Document, steps: list[str], value: Any) -> None:
+    """Set a value at a place, making the sections and rows on the way."""
+    here: Any = document
+    for step, following in zip(steps, [*steps[1:], ""], strict=True):
+        last = following == ""
+        if isinstance(here, list):
+            here = row_at(here, int(step))
+            continue
+        if last:
+            existing = here.get(step)
+            here[step] = merged(existing, value) if isinstance(existing, dict) else value
+            return
+        deeper = here.get(step)
+        if following.isdigit():
+            deeper = deeper if isinstance(deeper, list) else []
+        elif not isinstance(deeper, dict | list):
+            deeper = {} if deeper is None else {"value": deeper}
+        here[step] = deeper
+        here = deeper
+
+
+def merged(section: dict[str, Any], value: Any) -> dict[str, Any]:
+    return {**value, **section} if isinstance(value, dict) else {"value": value, **section}
+
+
+def row_at(rows: list[Any], number: int) -> dict[str, Any]:
+    while len(rows) <= min(number, MOST_ROWS):
+        rows.append({})
+    return rows[min(number, MOST_ROWS)]
+
+
+def tidy(document: Document) -> Document:
+    """Without rows that nobody filled in at the end of a list, and a convention that belongs to no figure."""
+    for path in TABLES:
+        rows = value_at(document, path)
+        while isinstance(rows, list) and rows and not rows[-1]:
+            rows.pop()
+    for path, declared in FIELDS.items():
+        figure = value_at(document, path) if declared.convention else None
+        if isinstance(figure, dict) and not RANGE_KEYS & figure.keys():
+            if declared.baseline:
+                figure["value"] = "baseline"
+            else:
+                document[path.split(".")[0]].pop(declared.key)
+    return document
+
+
+# ---- changes to the shape of the form
+
+
+def reshaped(document: Document, ask: Mapping[str, Any]) -> Document:
+    """The document with what was asked for: `add`, `drop`, `range`, `single` or `baseline`, each with a path."""
+    if path := ask.get("add"):
+        add_row(document, path)
+    if path := ask.get("drop"):
+        drop_row(document, path)
+    for name, shape in (("range", as_range), ("single", as_single), ("baseline", as_baseline)):
+        if (path := ask.get(name)) and pattern_of(path) in FIELDS:
+            set_figure(document, path, shape(figure_of(value_at(document, path), FIELDS[pattern_of(path)])))
+    return document
+
+
+def add_row(document: Document, path: str) -> None:
+    """One row more at the end of a list."""
+    if path in TABLES:
+        rows = value_at(document, path)
+        count = len(rows) if isinstance(rows, list) else 0
+        put(document, [*path.split("."), str(count), NEW], True)
+
+
+def drop_row(document: Document, place: str) -> None:
+    """Without the row `people.2`."""
+    path, _dot, number = place.rpartition(".")
+    rows = value_at(document, path) if path in TABLES else None
+    if isinstance(rows, list) and number.isdigit() and int(number) < len(rows):
+        del rows[int(number)]
+
+
+def set_figure(document: Document, path: str, figure: Any) -> None:
+    """Another number or range for a field; its convention stays."""
+    kept = value_at(document, path)
+    convention = {key: word for key, word in kept.items() if key not in RANGE_KEYS} if isinstance(kept, dict) else {}
+    section = value_at(document, path.rpartition(".")[0]) if "." in path else document
+    if isinstance(section, dict):
+        section[path.rpartition(".")[2]] = merged(convention, figure) if convention else figure
+    else:
+        put(document, path.split("."), figure)
+
+
+def as_range(figure: Any) -> Any:
+    middle = figure if isinstance(figure, int | float | str) and figure != "baseline" else ""
+    return figure if isinstance(figure, Mapping) else {"low": "", "mode": middle, "high": ""}
+
+
+def as_single(figure: Any) -> Any:
+    return figure.get("mode", figure.get("p50", "")) if isinstance(figure, Mapping) else figure
+
+
+def as_baseline(figure: Any) -> Any:
+    return "baseline"
+
+
+def estimable(value: Any) -> Any:
+    """The document without what only the form has: new rows and empty ends of ranges."""
+    if isinstance(value, Mapping):
+        return {key: estimable(inner) for key, inner in value.items() if key != NEW and inner != ""}
+    return [estimable(inner) for inner in value if inner != {NEW: True}] if isinstance(value, list) else value
+
+
+def replaced_words(before: Sequence[str], said: Mapping[str, Any], document: Document) -> list[tuple[str, str, Any]]:
+    """Id, standing hint and sentence of every field whose words may have changed."""
+    paths = dict.fromkeys([*said, *before])
+    known = [path for path in paths if pattern_of(path) in FIELDS or path in TABLES]
+    return [(element_id("said", path), standing_hint(path, document), said.get(path)) for path in known]
+
+
+def standing_hint(path: str, document: Document) -> str:
+    """What is said of a field that nobody has filled in."""
+    declared = FIELDS.get(pattern_of(path)) or TABLES.get(path)
+    return words(declared.hint) if declared and value_at(document, path) in (None, "") else ""

@@ -1,0 +1,73 @@
+"""What is said beside each field and in each part of the form: hints, faults, warnings, how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import Fault
+from estimates.engine.plan import Plan
+from web.plan_fields import Document, words_of
+from web.plan_groups import GROUPS, State, field_path, group_key, state_of
+from web.plan_hints import Said, hints_of
+
+PLACES = {
+    "undertrained": "data.tokens",
+    "overtrained": "data.tokens",
+    "tokens_before_quality": "data.tokens",
+    "duplicate_share_high": "data.duplicate_share",
+    "compliance_missing": "data.compliance_cost",
+    "no_acceptance": "acceptance.metric",
+    "no_justification": "justification",
+    "reuse_is_cheaper": "justification",
+    "misses_deadline": "deadline",
+    "no_ladder": "experiments",
+    "experiments_missing": "experiments",
+    "experiment_repeated": "experiments",
+    "redundancy_below_history": "experiments",
+    "redundancy_by_feeling": "experiments",
+    "interval_far_from_optimum": "reliability.restart_hours",
+    "restore_untested": "reliability.restore_tested",
+    "infeasible": "reliability",
+    "all_checkpoints_kept": "storage.keep_last",
+    "too_few_checkpoints": "storage.keep_last",
+    "peak_held_all_day": "inference",
+    "one_peak_only": "inference",
+    "below_peak_or_service_level": "inference",
+    "full_finetune_avoidable": "finetune",
+    "label_quality_unknown": "finetune",
+}
+"""Where a warning belongs, by its code; the others belong to the hardware."""
+
+
+def said_of(plan: Plan | None, answer: Mapping[str, Any] | None, faults: Sequence[Fault]) -> dict[str, Said]:
+    """A sentence for every field that has one, by its path. A fault wins over a hint."""
+    said = hints_of(plan, answer) if plan is not None and answer is not None else {}
+    for fault in faults:
+        place = field_path(fault.path)
+        if place and not (place in said and said[place].kind == "error"):
+            sentence = f"{fault.message} {accepted_text(fault)}".strip()
+            said[place] = Said(sentence, "error")
+    return said
+
+
+def accepted_text(fault: Fault) -> str:
+    return f"({fault.accepted})" if fault.accepted else ""
+
+
+def warning_group(warning: Mapping[str, Any]) -> str:
+    return group_key(PLACES.get(warning["code"], "compute.mode"))
+
+
+def notices_of(answer: Mapping[str, Any] | None) -> dict[str, list[str]]:
+    """The warnings of an answer as sentences, by the part of the form they belong to."""
+    found: dict[str, list[str]] = {key: [] for key in GROUPS}
+    for warning in (answer or {}).get("warnings") or []:
+        found[warning_group(warning)].append(words_of(warning["message"], warning["message_zh"]))
+    return found
+
+
+def states_of(document: Document, answer: Mapping[str, Any] | None, faults: Sequence[Fault]) -> dict[str, State]:
+    """How each part of the form is doing."""
+    notices = notices_of(answer)
+    return {key: state_of(key, document, faults, len(notices[key])) for key in GROUPS}

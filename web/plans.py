@@ -1,0 +1,232 @@
+"""The plan form: its parts, the estimate beside it that follows as one types, the YAML view, and why.
+
+`web.proposals` puts it on its pages: `form_context` with `web/plans/_editor.html` for the page, `document_from_post`
+for what was posted, `preview` for the address that answers while one types.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from core.errors import Fault
+from core.months import Month
+from core.vocabulary import TaskType
+from estimates import queries
+from estimates.engine.explain import UnknownQuantity
+from estimates.engine.plan import Plan, PlanRefused, parse_plan
+from estimates.models import Accelerator, Price, PriceKind
+from estimates.wording import fault_in_language
+from teams.models import Organisation, Project
+from web import plan_fields
+from web.plan_card import card_of
+from web.plan_fields import Document
+from web.plan_groups import groups_of, is_missing
+from web.plan_said import notices_of, said_of, states_of
+from web.plan_tree import tree_of
+
+YAML_NAME = "plan_yaml"
+"""The field that holds the whole plan as text, where a person edits it so."""
+TEMPLATES = Path(settings.BASE_DIR) / "docs" / "plans"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a document: an answer, or what is wrong with it."""
+
+    document: Document
+    faults: tuple[Fault, ...] = ()
+    plan: Plan | None = None
+    answer: Mapping[str, Any] | None = None
+    seconds: float = 0.0
+
+    @property
+    def missing(self) -> list[Fault]:
+        """What is not filled in yet."""
+        return [fault for fault in self.faults if is_missing(fault)]
+
+    @property
+    def wrong(self) -> list[Fault]:
+        return [fault for fault in self.faults if not is_missing(fault)]
+
+
+def today() -> date:
+    return Organisation.current().today(timezone.now())
+
+
+# ---- for the pages that hold the form
+
+
+def starting_document(project: Project | None, day: date, template: str = "") -> Document:
+    """What a new plan starts from: a template's figures, if one is named, with the project's name and currency."""
+    document: Document = dict(template_document(template) or {"task": "pretrain"})
+    document["start"] = (Month.of(day) + 1).start.isoformat()
+    document.pop("deadline", None)
+    if project is not None:
+        document |= {"name": project.name, "currency": project.currency}
+        if not template and project.task_type != TaskType.OTHER:
+            document["task"] = str(project.task_type)
+    return document
+
+
+@cache
+def template_names() -> tuple[str, ...]:
+    """Names of the plans that one can start from."""
+    return tuple(sorted(file.stem.removeprefix("template-") for file in TEMPLATES.glob("template-*.yaml")))
+
+
+def template_document(name: str) -> Mapping[str, Any] | None:
+    if name not in template_names():
+        return None
+    return parse_plan((TEMPLATES / f"template-{name}.yaml").read_bytes()).document
+
+
+def document_from_post(post: QueryDict) -> Document | str:
+    """The posted plan: keys and values from the form, or the text where it was edited as YAML."""
+    return post[YAML_NAME] if YAML_NAME in post else plan_fields.document_of(post)
+
+
+def outcome_of(document: Document | str, *, day: date) -> Outcome:
+    """Estimate a document at the prices of a day. Nothing is kept."""
+    started = time.perf_counter()
+    try:
+        plan = parse_plan(plan_fields.estimable(document))
+        answer = queries.answer_for(plan, prices_on=day)
+    except PlanRefused as refused:
+        faults = tuple(fault_in_language(fault) for fault in refused.faults)
+        return Outcome(document if isinstance(document, dict) else {}, faults)
+    return Outcome(dict(plan.document), plan=plan, answer=answer, seconds=time.perf_counter() - started)
+
+
+def form_context(
+    document: Document | str,
+    *,
+    headroom: Decimal | None = None,
+    preview_url: str = "",
+    outcome: Outcome | None = None,
+    as_yaml: bool = False,
+) -> dict[str, Any]:
+    """What `web/plans/_editor.html` needs: the form filled in, and the estimate of it.
+
+    `headroom` is what the project's lines have left, in the plan's currency; `preview_url` is where the form asks for
+    the estimate as one types. A text that cannot be read, and a life plan, are shown as YAML.
+    """
+    found = outcome or outcome_of(document, day=today())
+    is_text = isinstance(document, str) and found.plan is None
+    filled = document if isinstance(document, dict) else found.document
+    only_yaml = is_text or str(filled.get("task")) == "life"
+    is_yaml = as_yaml or only_yaml
+    return {
+        "plan_yaml": (document if is_text else yaml_of(filled)) if is_yaml else "",
+        "is_yaml": is_yaml,
+        "only_yaml": only_yaml,
+        "groups": [] if is_yaml else groups_of(filled, found.faults),
+        "lists": {} if is_yaml else value_lists(),
+        "preview_url": preview_url or reverse("plan-preview"),
+        **preview_context(found, headroom=headroom),
+    }
+
+
+def preview_context(found: Outcome, *, headroom: Decimal | None = None) -> dict[str, Any]:
+    """What the parts need that follow as one types."""
+    card = None
+    if found.plan is not None and found.answer is not None:
+        card = card_of(found.plan, found.answer, headroom=headroom, seconds=found.seconds)
+    return {
+        "outcome": found,
+        "card": card,
+        "said": said_of(found.plan, found.answer, found.faults),
+        "states": states_of(found.document, found.answer, found.faults),
+        "notices": notices_of(found.answer),
+    }
+
+
+def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpResponse:
+    """The estimate, the hints and the faults for the posted form, as parts that htmx puts in their places."""
+    found = outcome_of(document_from_post(request.POST), day=today())
+    context = preview_context(found, headroom=headroom)
+    before = request.POST.get("said", "").split()
+    context["replaced"] = plan_fields.replaced_words(before, context["said"], found.document)
+    return render(request, "web/plans/_preview.html", context)
+
+
+def yaml_of(document: Mapping[str, Any]) -> str:
+    """The document as a person would write it."""
+    return yaml.safe_dump(dict(document), allow_unicode=True, sort_keys=False, width=100)
+
+
+def value_lists() -> dict[str, list[tuple[str, str]]]:
+    """Values that may be picked: accelerators of the catalogue, providers, regions and roles of the price list."""
+    offers = set(Price.objects.values_list("kind", "item", "provider", "region").distinct())
+    return {
+        "accelerators": list(Accelerator.objects.values_list("slug", "name")),
+        "providers": sorted({(provider, "") for _kind, _item, provider, _region in offers if provider}),
+        "regions": sorted({(region, "") for _kind, _item, _provider, region in offers if region}),
+        "roles": sorted({(item, "") for kind, item, _provider, _region in offers if kind == PriceKind.ROLE}),
+    }
+
+
+# ---- addresses of the form itself
+
+
+@login_required
+@require_POST
+def plan_preview(request: HttpRequest) -> HttpResponse:
+    """The estimate of a posted plan that belongs to no project."""
+    return preview(request)
+
+
+@login_required
+@require_POST
+def plan_shape(request: HttpRequest) -> HttpResponse:
+    """The form in another shape: a row more or less, a range in three inputs, another task, as YAML."""
+    document = document_from_post(request.POST)
+    ask = request.GET
+    if isinstance(document, dict):
+        document = plan_fields.reshaped(document, ask)
+    elif ask.get("view") == "form":
+        document = readable(document)
+    context = form_context(document, preview_url=request.POST.get("preview_url", ""), as_yaml=ask.get("view") == "yaml")
+    return render(request, "web/plans/_reshaped.html", context)
+
+
+def readable(text: str) -> Document | str:
+    """The document a text holds; the text itself where it cannot be read."""
+    try:
+        return dict(parse_plan(text).document)
+    except PlanRefused:
+        return text
+
+
+@login_required
+@require_POST
+def plan_why(request: HttpRequest) -> HttpResponse:
+    """Why a quantity is what it is: formulas and figures down to what was typed in."""
+    try:
+        plan = parse_plan(document_from_post(request.POST))
+        tree = queries.explanation_of(plan, request.GET.get("quantity", "total_cost"), prices_on=today())
+    except (PlanRefused, UnknownQuantity):
+        return render(request, "web/plans/_why.html", {"node": None})
+    return render(request, "web/plans/_why.html", {"node": tree_of(tree, plan.currency)})
+
+
+urlpatterns = [
+    path("plans/preview/", plan_preview, name="plan-preview"),
+    path("plans/shape/", plan_shape, name="plan-shape"),
+    path("plans/why/", plan_why, name="plan-why"),
+]
