@@ -13,13 +13,18 @@ from estimates.engine.ask import ask_answer
 from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.breakdown import breakdown_of, cost_answer
+from estimates.engine.case import Case
+from estimates.engine.comparisons import comparisons_of, four_factors
 from estimates.engine.evaluation import Evaluation, evaluate, find_leaf, program_of
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context, PriceUse
 from estimates.engine.plan import Plan
+from estimates.engine.redundancy import redundancy_of
 from estimates.engine.reliability import INFEASIBLE_ABOVE
-from estimates.engine.sampling import Array
+from estimates.engine.sampling import Array, quantile
+from estimates.engine.sensitivity import sensitivity
 from estimates.engine.summary import figure, summaries
+from estimates.engine.warnings import warnings_of
 
 SAMPLES = 4000
 SAMPLES_AT_ONCE = 16_000
@@ -46,6 +51,7 @@ def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
     context = evaluation.contexts[index]
     plan = context.plan
     costs = breakdown_of(evaluation, index)
+    case = Case(evaluation, index, costs)
     contingency = plan.number("contingency") or 0.0
     cost = cost_answer(costs)
     quantities = quantity_answer(evaluation, index)
@@ -66,8 +72,25 @@ def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
         "contingency": {"share": contingency, "amount": _times(cost["total"]["mean"], contingency)},
         "ask": ask_answer(costs, contingency, plan.currency),
         "probability": probabilities(evaluation, index, costs.total),
+        "sensitivity": sensitivity(evaluation, index),
+        "comparisons": comparisons_of(case),
+        "four_factors": four_factors(case),
+        "redundancy": redundancy_of(case),
+        "assumptions": assumptions(evaluation, index),
         **price_answer(context),
+        "warnings": warnings_of(case),
     }
+
+
+def assumptions(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
+    """Every figure that came from history, published tables or a convention, with its source."""
+    found = []
+    for name, leaves in evaluation.leaves.items():
+        leaf = leaves[index]
+        if leaf.origin in ("baseline", "convention", "catalogue") and leaf.detail and leaf.fixed is None:
+            levels = {f"p{share}": figure(quantile(leaf.values[0], share / 100)) for share in (10, 50, 90)}
+            found.append({"input": name.replace("__", "."), "origin": leaf.origin, **levels, "source": leaf.detail})
+    return found
 
 
 def quantity_answer(evaluation: Evaluation, index: int) -> dict[str, dict[str, Any]]:

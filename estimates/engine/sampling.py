@@ -73,8 +73,8 @@ def quantile(value: Range, share: float) -> float:
         return float(_from_scores(value, np.array([NormalDist().inv_cdf(share)]))[0])
     if value.high <= value.low:
         return value.mode
-    alpha, beta = _pert_shape((value.mode - value.low) / (value.high - value.low))
-    return float(value.low + (value.high - value.low) * beta_quantiles(alpha, beta, np.array([share]))[0])
+    weights = _lagrange_weights((value.mode - value.low) / (value.high - value.low), _pert_nodes())
+    return float(value.low + (value.high - value.low) * (weights @ _pert_quantile_at_nodes(share)))
 
 
 def pert_quantiles(value: Pert, samples: int) -> Array:
@@ -139,10 +139,20 @@ def _pert_shape(position: float) -> tuple[float, float]:
     return 1.0 + PERT_WEIGHT * position, 1.0 + PERT_WEIGHT * (1.0 - position)
 
 
+@lru_cache(maxsize=1)
+def _pert_nodes() -> Array:
+    return 0.5 - 0.5 * np.cos((np.arange(SHAPES) + 0.5) * np.pi / SHAPES)
+
+
+@lru_cache(maxsize=64)
+def _pert_quantile_at_nodes(share: float) -> Array:
+    return np.array([beta_quantiles(*_pert_shape(float(node)), np.array([share]))[0] for node in _pert_nodes()])
+
+
 @lru_cache(maxsize=16)
 def _pert_table(samples: int) -> tuple[Array, Array]:
     """PERT quantiles of every slice, for modes at the Chebyshev nodes of 0..1; the second half mirrors the first."""
-    nodes = 0.5 - 0.5 * np.cos((np.arange(SHAPES) + 0.5) * np.pi / SHAPES)
+    nodes = _pert_nodes()
     table = np.empty((SHAPES, samples))
     for index in range(SHAPES // 2):
         table[index] = beta_quantiles(*_pert_shape(float(nodes[index])), slices(samples))

@@ -94,9 +94,11 @@ def embedding_accelerator_hours(embedding_flops: Array, peak_flops_per_second: A
 
 
 @quantity("vector", "Vectors kept at the end", "期末向量条数", when=keeping)
-def final_vectors(vectors__count: Array, vector_growth: Array) -> Array:
-    """After the growth of all months."""
-    return vectors__count * vector_growth.max(axis=0)
+def final_vectors(
+    vectors__count: Array, vectors__growth_per_month: Array, vectors__months: Array, one_month: float
+) -> Array:
+    """In the last month, after the growth of those before; a store may shrink."""
+    return vectors__count * (1.0 + vectors__growth_per_month) ** (vectors__months / one_month - 1.0)
 
 
 @quantity("money / vector", "Cost of a vector", "单条向量成本", when=keeping)

@@ -1,0 +1,47 @@
+"""All comparisons of an answer, and the strip of the four factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from estimates.engine import money_comparisons, work_comparisons
+from estimates.engine.case import Case
+from estimates.engine.summary import figure
+
+COMPARISONS: Mapping[str, Callable[[Case], dict[str, Any] | None]] = {
+    comparison.__name__: comparison
+    for comparison in (
+        money_comparisons.rent_or_own,
+        money_comparisons.reuse_or_pretrain,
+        work_comparisons.mfu_point,
+        work_comparisons.accelerators,
+        work_comparisons.compute_optimal,
+        work_comparisons.checkpoint,
+        work_comparisons.finetune,
+        work_comparisons.precision,
+        money_comparisons.burst,
+        money_comparisons.allocation,
+        money_comparisons.cut,
+    )
+}
+
+
+def comparisons_of(case: Case) -> dict[str, Any]:
+    """Those that make sense for the plan."""
+    found = {name: comparison(case) for name, comparison in COMPARISONS.items()}
+    return {name: answer for name, answer in found.items() if answer is not None}
+
+
+def four_factors(case: Case) -> dict[str, Any] | None:
+    """Scale × MFU × goodput × data efficiency: the operations that teach."""
+    capacity = case.median("accelerator_hours") * 3600.0 * case.median("peak_flops_per_second")
+    factors = {name: case.median(name) for name in ("mfu", "goodput", "data_efficiency")}
+    if not math.isfinite(capacity) or not all(map(math.isfinite, factors.values())):
+        return None
+    return {
+        "scale_flops": figure(capacity),
+        **{name: figure(factor) for name, factor in factors.items()},
+        "useful_flops": figure(capacity * math.prod(factors.values())),
+    }
