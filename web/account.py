@@ -102,7 +102,7 @@ def account_page(request: HttpRequest, **shown: object) -> HttpResponse:
     words = {
         "name_form": NameForm(initial={"name": request.user.name}),
         "password_form": PasswordForm(request.user),
-        "token_form": TokenForm(initial={"scopes": ["read"]}),
+        "token_form": TokenForm(initial={"scopes": ["read"]}, auto_id="token_%s"),
         "tokens": [(token, [SCOPE_WORDS.get(scope, scope) for scope in token.scopes]) for token in tokens_of(request)],
         "now": timezone.now(),
         **shown,
@@ -141,7 +141,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 @require_POST
 def issue_token(request: HttpRequest) -> HttpResponse:
     """The secret is on this one answer and never again."""
-    form = TokenForm(request.POST)
+    form = TokenForm(request.POST, auto_id="token_%s")
     if not form.is_valid():
         return account_page(request, token_form=form)
     try:
