@@ -12,7 +12,7 @@ from estimates.engine import version
 from estimates.engine.ask import ask_answer
 from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, PriceBook
-from estimates.engine.breakdown import breakdown_of, cost_answer
+from estimates.engine.breakdown import Breakdown, breakdown_of, cost_answer
 from estimates.engine.case import Case
 from estimates.engine.comparisons import comparisons_of, four_factors
 from estimates.engine.evaluation import Evaluation, evaluate, find_leaf, program_of
@@ -23,8 +23,9 @@ from estimates.engine.redundancy import redundancy_of
 from estimates.engine.reliability import INFEASIBLE_ABOVE
 from estimates.engine.sampling import Array, quantile
 from estimates.engine.sensitivity import sensitivity
-from estimates.engine.summary import figure, summaries
+from estimates.engine.summary import figure, summaries, summary
 from estimates.engine.warnings import warnings_of
+from estimates.engine.whole import evaluate_life, hours_to_end, life_costs, life_quantities
 
 SAMPLES = 4000
 SAMPLES_AT_ONCE = 16_000
@@ -43,42 +44,56 @@ def estimate(
     """The answer for one plan at the prices of a day. Raises PlanRefused where the catalogue lacks what it names."""
     refuse_unknown_hardware(plan, accelerators)
     context = Context(plan, prices, accelerators, prices_on, baseline or History())
+    if plan.members:
+        return compose_life(context, samples)
     return compose(evaluate([context], samples), 0)
 
 
 def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
     """The answer for one of the evaluated plans."""
     context = evaluation.contexts[index]
-    plan = context.plan
     costs = breakdown_of(evaluation, index)
     case = Case(evaluation, index, costs)
-    contingency = plan.number("contingency") or 0.0
-    cost = cost_answer(costs)
-    quantities = quantity_answer(evaluation, index)
-    cost["amortised_total"] = {
-        key: value for key, value in quantities.get("amortised_total", {**cost["total"]}).items() if key != "unit"
-    }
+    amortised = evaluation.samples_of("amortised_total", index) if case.has("amortised_total") else costs.total
     return {
-        "plan": plan.name,
-        "task": plan.task,
-        "engine_version": version.ENGINE_VERSION,
-        "samples": evaluation.samples,
-        "currency": plan.currency,
-        "prices_on": context.prices_on.isoformat(),
-        "start": context.start.isoformat(),
+        **heading(context, evaluation.samples),
         "feasible": context.feasible,
-        "quantities": quantities,
-        "cost": cost,
-        "contingency": {"share": contingency, "amount": _times(cost["total"]["mean"], contingency)},
-        "ask": ask_answer(costs, contingency, plan.currency),
+        "quantities": quantity_answer(evaluation, index),
+        **money_answer(context, costs, amortised),
         "probability": probabilities(evaluation, index, costs.total),
         "sensitivity": sensitivity(evaluation, index),
         "comparisons": comparisons_of(case),
         "four_factors": four_factors(case),
         "redundancy": redundancy_of(case),
         "assumptions": assumptions(evaluation, index),
-        **price_answer(context),
+        **price_answer([context]),
         "warnings": warnings_of(case),
+    }
+
+
+def heading(context: Context, samples: int) -> dict[str, Any]:
+    """What was asked, and of which engine."""
+    return {
+        "plan": context.plan.name,
+        "task": context.plan.task,
+        "engine_version": version.ENGINE_VERSION,
+        "samples": samples,
+        "currency": context.plan.currency,
+        "prices_on": context.prices_on.isoformat(),
+        "start": context.start.isoformat(),
+    }
+
+
+def money_answer(context: Context, costs: Breakdown, amortised: Array) -> dict[str, Any]:
+    """`cost`, `contingency` and `ask`."""
+    share = context.plan.number("contingency") or 0.0
+    cost = cost_answer(costs)
+    cost["amortised_total"] = summary(amortised)
+    mean = cost["total"]["mean"]
+    return {
+        "cost": cost,
+        "contingency": {"share": share, "amount": None if mean is None else figure(mean * share)},
+        "ask": ask_answer(costs, share, context.plan.currency),
     }
 
 
@@ -116,9 +131,10 @@ def probabilities(evaluation: Evaluation, index: int, total: Array) -> dict[str,
     return {"over_budget": over, "misses_deadline": late, "infeasible": infeasible if infeasible is not None else 0.0}
 
 
-def price_answer(context: Context) -> dict[str, Any]:
+def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:
     """The price rows used, what had no price, and every question put to the price table."""
-    uses = [use for found in context.uses.values() for use in found]
+    uses = [use for context in contexts for found in context.uses.values() for use in found]
+    uses = list({(use.key, use.row and use.row.id): use for use in uses}.values())
     return {
         "prices": [_price(use) for use in uses if use.row is not None],
         "price_missing": [_missing(use) for use in uses if use.row is None],
@@ -159,10 +175,6 @@ def _missing(use: PriceUse) -> dict[str, Any]:
     }
 
 
-def _times(amount: float | None, share: float) -> float | None:
-    return None if amount is None else figure(amount * share)
-
-
 def estimate_many(
     plans: Sequence[Plan],
     *,
@@ -179,19 +191,79 @@ def estimate_many(
     ]
     for plan in plans:
         refuse_unknown_hardware(plan, accelerators)
-    answers: dict[int, dict[str, Any]] = {}
-    for group in grouped(contexts, max(1, SAMPLES_AT_ONCE // samples)):
+    lives = {index: compose_life(context, samples) for index, context in enumerate(contexts) if context.plan.members}
+    answers: dict[int, dict[str, Any]] = dict(lives)
+    others = [index for index in range(len(plans)) if index not in lives]
+    for group in grouped(contexts, others, max(1, SAMPLES_AT_ONCE // samples)):
         evaluation = evaluate([contexts[index] for index in group], samples)
         for position, index in enumerate(group):
             answers[index] = compose(evaluation, position)
     return [answers[index] for index in range(len(plans))]
 
 
-def grouped(contexts: Sequence[Context], most: int) -> Iterable[list[int]]:
+def grouped(contexts: Sequence[Context], indices: Sequence[int], most: int) -> Iterable[list[int]]:
     """Positions of plans that share a program, at most so many at once."""
     groups: dict[int, list[int]] = {}
-    for index, context in enumerate(contexts):
-        groups.setdefault(id(program_of(context)), []).append(index)
-    for indices in groups.values():
-        for begin in range(0, len(indices), most):
-            yield indices[begin : begin + most]
+    for index in indices:
+        groups.setdefault(id(program_of(contexts[index])), []).append(index)
+    for found in groups.values():
+        for begin in range(0, len(found), most):
+            yield found[begin : begin + most]
+
+
+def compose_life(context: Context, samples: int) -> dict[str, Any]:
+    """The answer for a life plan: one whole, and the answer of each member."""
+    stages = evaluate_life(context, samples)
+    costs = life_costs(context, stages)
+    quantities = life_quantities(stages)
+    figures = summaries({name: array for name, (_, array) in quantities.items()})
+    answers = [compose(stage.evaluation, 0) for stage in stages]
+    return {
+        **heading(context, samples),
+        "feasible": all(answer["feasible"] for answer in answers),
+        "quantities": {name: {"unit": unit, **figures[name]} for name, (unit, _) in quantities.items()},
+        **money_answer(context, costs, quantities["amortised_total"][1]),
+        "probability": life_probabilities(context, costs, hours_to_end(context, stages), answers),
+        "sensitivity": life_sensitivity(answers),
+        "comparisons": {},
+        "members": [
+            {"name": stage.member.name, "start_month": stage.offset, **answer}
+            for stage, answer in zip(stages, answers, strict=True)
+        ],
+        **price_answer([stage.evaluation.contexts[0] for stage in stages]),
+        "warnings": [
+            {"member": stage.member.name, **warning}
+            for stage, answer in zip(stages, answers, strict=True)
+            for warning in answer["warnings"]
+        ],
+    }
+
+
+def life_probabilities(
+    context: Context, costs: Breakdown, hours: Array, answers: Sequence[Mapping[str, Any]]
+) -> dict[str, float | None]:
+    """Of the whole: its budget, its deadline, and that any member is infeasible."""
+    budget, deadline = context.plan.number("budget"), find_leaf(context, "hours_to_deadline")
+    known = np.isfinite(costs.total).all()
+    late = deadline is not None and np.isfinite(hours).all()
+    return {
+        "over_budget": figure(np.mean(costs.total > budget)) if budget is not None and known else None,
+        "misses_deadline": figure(np.mean(hours > deadline.values[0].typical)) if late and deadline else None,
+        "infeasible": max(answer["probability"]["infeasible"] or 0.0 for answer in answers),
+    }
+
+
+def life_sensitivity(answers: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Inputs of the members by their effect on the whole, which is that on the member; elasticities are the whole's."""
+    totals = [answer["cost"]["total"]["p50"] for answer in answers]
+    if any(total is None for total in totals):
+        return []
+    whole = sum(totals)
+    found = []
+    for answer, total in zip(answers, totals, strict=True):
+        for item in answer["sensitivity"]:
+            rest = whole - total
+            scaled = item["elasticity"] * total / whole if whole else 0.0
+            moved = {"low": figure(item["low"] + rest), "high": figure(item["high"] + rest)}
+            found.append({**item, **moved, "elasticity": figure(scaled)})
+    return sorted(found, key=lambda item: (-abs(item["high"] - item["low"]), -abs(item["elasticity"]), item["input"]))

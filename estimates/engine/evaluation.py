@@ -7,7 +7,7 @@ pass runs over the samples.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -65,11 +65,15 @@ def find_leaf(context: Context, name: str) -> Leaf | None:
     """The leaf of a name: a fact, a price, or an input of the plan."""
     if name not in context.cache:
         if name in FACTS:
-            context.cache[name] = FACTS[name].find(context)
+            leaf = FACTS[name].find(context)
         elif name.removesuffix("_by_month") in PRICES:
-            context.cache[name] = price_leaf(context, name)
+            leaf = price_leaf(context, name)
         else:
-            context.cache[name] = input_leaf(context, name)
+            leaf = input_leaf(context, name)
+        if leaf is not None and context.prefix:
+            streams = tuple(f"{context.prefix}{stream}" if stream else "" for stream in leaf.streams)
+            leaf = replace(leaf, streams=streams)
+        context.cache[name] = leaf
     return context.cache[name]
 
 

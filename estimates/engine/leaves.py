@@ -64,6 +64,8 @@ class Context:
     history: History = field(default_factory=History)
     months: int = 240
     feasible: bool = True
+    prefix: str = ""
+    """Where the plan stands in a life plan: its streams are apart from those of the other members."""
     cache: dict[str, Leaf | None] = field(default_factory=dict)
     uses: dict[str, list[PriceUse]] = field(default_factory=dict)
     """Prices asked for, by the leaf that asked."""

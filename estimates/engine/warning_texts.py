@@ -74,8 +74,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "未计入数据合规成本：这部分不可省略。",
     ),
     "protected_cost_cut": (
-        "Protected cost was cut against history: %(paths)s (by %(value)s).",
-        "受保护的成本低于历史水平：%(paths)s（减少 %(value)s）。",
+        "Protected cost was cut: %(paths)s (by %(value)s).",
+        "受保护的成本被削减：%(paths)s（减少 %(value)s）。",
     ),
     "single_supplier": (
         "All %(value)s accelerators come from one source, and none is named that could take over.",

@@ -1,0 +1,179 @@
+"""The difference of two plans by cause: scope, volume, efficiency and price, adding up exactly.
+
+The second plan is reached from the first in four steps, each of which takes over one group of inputs. The difference
+that a step makes is what that group costs. All means are taken over the same samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from estimates.engine.baselines import History
+from estimates.engine.books import AcceleratorBook, PriceBook
+from estimates.engine.breakdown import breakdown_of
+from estimates.engine.evaluation import evaluate
+from estimates.engine.findings import percent
+from estimates.engine.hardware import refuse_unknown_hardware
+from estimates.engine.leaves import Context
+from estimates.engine.plan import Plan
+from estimates.engine.plan_warnings import PROTECTED
+from estimates.engine.summary import figure
+from estimates.engine.warnings import said
+from estimates.engine.whole import evaluate_life, life_costs
+
+CAUSES = ("scope", "volume", "efficiency", "price")
+"""In the order in which they are taken over."""
+
+EFFICIENCY = (
+    "compute.mfu",
+    "compute.tokens_per_second_per_accelerator",
+    "compute.tflops_per_accelerator",
+    "compute.paid_mfu",
+    "compute.precision",
+    "compute.peak_tflops",
+    "compute.memory_gb",
+    "compute.accelerator",
+    "compute.count",
+    "compute.parallelism",
+    "compute.spot.preemptions_per_1000_hours",
+    "reliability",
+    "experiments",
+    "model_error",
+    "inference.batch",
+    "inference.cache_hit",
+    "inference.elastic",
+    "inference.minimum_replicas",
+    "operations.automation",
+    "operations.hours_per_interruption",
+    "storage",
+)
+PRICE = (
+    "compute.price_per_accelerator_hour",
+    "compute.mode",
+    "compute.mix",
+    "compute.committed",
+    "compute.own",
+    "compute.provider",
+    "compute.region",
+    "compute.instance",
+    "compute.pools",
+    "data.licence_cost",
+    "data.processing_cost_per_tb",
+    "data.annotation_price",
+    "inference.unit_cost_per_request",
+    "inference.tiers",
+    "operations.platform_fee_per_month",
+    "people.monthly_rate",
+    "start",
+)
+VOLUME = ("model", "data", "objective", "evaluation", "inference", "vectors", "network", "finetune")
+
+
+def cause_of(path: str) -> str:
+    """Which step takes an input over: the most fitting group, and scope for everything else."""
+    groups = (("efficiency", EFFICIENCY), ("price", PRICE), ("volume", VOLUME))
+    fitting = [(len(start), name) for name, starts in groups for start in starts if _lies_under(path, start)]
+    return max(fitting)[1] if fitting else "scope"
+
+
+def _lies_under(path: str, start: str) -> bool:
+    return path == start or path.startswith(f"{start}.")
+
+
+def stepped(first: Plan, second: Plan, taken: set[str]) -> Plan:
+    """The first plan with the inputs of some causes taken from the second. The task is part of the scope."""
+
+    def chosen(one: Any, other: Any) -> dict[str, Any]:
+        kept = {path: value for path, value in one.items() if cause_of(path) not in taken}
+        return kept | {path: value for path, value in other.items() if cause_of(path) in taken}
+
+    given = {path for path in first.given if cause_of(path) not in taken}
+    given |= {path for path in second.given if cause_of(path) in taken}
+    off = {part for part in first.switched_off if cause_of(part) not in taken}
+    off |= {part for part in second.switched_off if cause_of(part) in taken}
+    return replace(
+        first,
+        task=second.task if "scope" in taken else first.task,
+        inputs=chosen(first.inputs, second.inputs),
+        words=chosen(first.words, second.words),
+        flags=chosen(first.flags, second.flags),
+        days=chosen(first.days, second.days),
+        tables=chosen(first.tables, second.tables),
+        profiles=chosen(first.profiles, second.profiles),
+        given=frozenset(given),
+        switched_off=frozenset(off),
+    )
+
+
+def difference(
+    first: Plan,
+    second: Plan,
+    *,
+    prices: PriceBook,
+    accelerators: AcceleratorBook,
+    prices_on: date,
+    samples: int = 4000,
+    baseline: History | None = None,
+    prices_before: PriceBook | None = None,
+    prices_on_before: date | None = None,
+) -> dict[str, Any]:
+    """From the first plan to the second: the mean totals, their difference, and what each cause adds to it.
+
+    A version at older prices is compared by giving the book or the day it was estimated with. Two plans in different
+    currencies have no difference: it is None, and so is every cause.
+    """
+    for plan in (first, second):
+        refuse_unknown_hardware(plan, accelerators)
+    known = baseline or History()
+    before = Context(first, prices_before or prices, accelerators, prices_on_before or prices_on, known)
+    after = Context(second, prices, accelerators, prices_on, known)
+    totals = [mean_total(before, samples)]
+    if first.currency != second.currency:
+        totals += [None] * len(CAUSES)
+    elif first.members or second.members or first.task != second.task:
+        last = mean_total(after, samples)
+        totals += [last] * len(CAUSES)
+    else:
+        for position, cause in enumerate(CAUSES, start=1):
+            plan = stepped(first, second, set(CAUSES[:position]))
+            source = after if cause == "price" else before
+            totals.append(mean_total(replace(source, plan=plan, cache={}, uses={}, feasible=True, months=240), samples))
+    return {
+        "from": {"plan": first.name, "total": totals[0], "currency": first.currency},
+        "to": {"plan": second.name, "total": totals[-1], "currency": second.currency},
+        "difference": _less(totals[-1], totals[0]),
+        "causes": exact_causes(totals),
+        "warnings": protected_cut(first, second),
+    }
+
+
+def mean_total(context: Context, samples: int) -> float | None:
+    """The mean of the total, to nine digits; None where a price is missing or the run infeasible."""
+    if context.plan.members:
+        return figure(life_costs(context, evaluate_life(context, samples)).total.mean())
+    return figure(breakdown_of(evaluate([context], samples), 0).total.mean())
+
+
+def exact_causes(totals: list[float | None]) -> list[dict[str, Any]]:
+    """One amount per cause. The last one is what is left, so that the causes add up to the difference as printed."""
+    amounts = [_less(totals[position + 1], totals[position]) for position in range(len(CAUSES))]
+    whole = _less(totals[-1], totals[0])
+    if whole is not None and all(amount is not None for amount in amounts):
+        amounts[-1] = whole - sum(amount for amount in amounts[:-1] if amount is not None)
+    return [{"cause": cause, "amount": amount} for cause, amount in zip(CAUSES, amounts, strict=True)]
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def protected_cut(first: Plan, second: Plan) -> list[dict[str, Any]]:
+    """A warning where data assets, compliance or spares lose money from one plan to the other."""
+    cut = {}
+    for path in PROTECTED:
+        before, after = first.number(path) or 0.0, second.number(path) or 0.0
+        if after < before:
+            cut[path] = 1.0 - after / before
+    return [said("protected_cost_cut", percent(max(cut.values()), paths=", ".join(cut)))] if cut else []
