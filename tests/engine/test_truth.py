@@ -113,7 +113,7 @@ TUNING = [
     ("lora", 32_000, 5120, 13_015_866_880, 14_760, 764),
     ("lora", 32_000, 8192, 68_976_653_312, 2_621, 722),
 ]
-"""Strategy, vocabulary, width, parameters, tokens per second, published TFLOPS: NeMo 24.07, Llama 2, attention left out."""
+"""Strategy, vocabulary, width, parameters, tokens per second, TFLOPS: NeMo 24.07, Llama 2, attention left out."""
 
 
 @pytest.mark.parametrize(("strategy", "vocabulary", "width", "parameters", "speed", "tflops"), TUNING)
