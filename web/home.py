@@ -21,7 +21,7 @@ from core.money import exact_sum
 from overruns.models import Flag
 from retrospectives.models import Retrospective
 from teams import permissions
-from teams.models import Activity, Organisation, Project, Role, User
+from teams.models import Activity, Organisation, Project, ProjectQuerySet, Role, User
 from usage.models import Import
 from web.activity import lines
 
@@ -60,7 +60,8 @@ class Step:
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
     user, today = request.user, Organisation.current().today(timezone.now())
-    projects = Project.objects.visible_to(user).active()
+    visible = Project.objects.visible_to(user)
+    doors = what_may(user)
     flags = Flag.objects.visible_to(user).standing().select_related("line__project", "threshold")
     waiting = budget_queries.proposals_waiting_for(user)
     retrospectives = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.OPEN)
@@ -70,13 +71,13 @@ def home(request: HttpRequest) -> HttpResponse:
         "drafts": drafts_of(user),
         "flags": flags[:LENGTH],
         "flag_count": flags.count(),
-        "projects": project_rows(user, today),
-        "project_count": projects.count(),
+        "projects": project_rows(visible, today),
+        "project_count": visible.active().count(),
         "retrospectives": retrospectives.select_related("project")[:LENGTH],
         "lines": lines(Activity.objects.visible_to(user).select_related("by", "project", "team")[:LENGTH]),
-        "imports": latest_imports(user),
-        "steps": first_steps(user),
-        **what_may(user),
+        "imports": Import.objects.select_related("source")[:LENGTH] if doors["may_import"] else [],
+        "steps": first_steps(visible),
+        **doors,
     }
     return render(request, "web/home/home.html", words)
 
@@ -108,13 +109,12 @@ def drafts_of(user: User) -> list[Proposal]:
     return list(Proposal.objects.filter(requester=user, state__in=unfinished).select_related("project")[:LENGTH])
 
 
-def project_rows(user: User, today: date) -> list[ProjectRow]:
+def project_rows(visible: ProjectQuerySet, today: date) -> list[ProjectRow]:
     """The projects to look at first: flagged ones, then those where something happened last."""
     standing = Flag.objects.standing().filter(line__project=OuterRef("pk"))
     latest = Activity.objects.filter(project=OuterRef("pk")).order_by("-at").values("at")[:1]
     projects = list(
-        Project.objects.visible_to(user)
-        .active()
+        visible.active()
         .select_related("team")
         .annotate(flagged=Exists(standing), latest=Subquery(latest))
         .order_by("-flagged", F("latest").desc(nulls_last=True), "name")[:LENGTH]
@@ -151,17 +151,9 @@ def standing_of(flags: list[Flag], has_lines: bool) -> tuple[str, str]:
     return ("ok", _("on track")) if has_lines else ("", _("no budget yet"))
 
 
-def latest_imports(user: User) -> list[Import]:
-    """Deliveries, for who takes care of them."""
-    if not permissions.may_import_usage(user):
-        return []
-    return list(Import.objects.select_related("source")[:LENGTH])
-
-
-def first_steps(user: User) -> list[Step]:
+def first_steps(visible: ProjectQuerySet) -> list[Step]:
     """The loop as a list of things to do, until each was done once; then nothing."""
-    projects = Project.objects.visible_to(user)
-    done = projects.aggregate(
+    done = visible.aggregate(
         any=Count("pk"),
         planned=Count("pk", filter=Exists(Proposal.objects.filter(project=OuterRef("pk")))),
         funded=Count("pk", filter=Exists(BudgetLine.objects.filter(project=OuterRef("pk")))),
