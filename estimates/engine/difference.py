@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
+from core.money import round_money
 from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.breakdown import breakdown_of
@@ -17,7 +19,7 @@ from estimates.engine.evaluation import evaluate
 from estimates.engine.findings import percent
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context
-from estimates.engine.plan import Plan
+from estimates.engine.plan import Plan, PlanRefused
 from estimates.engine.plan_warnings import PROTECTED
 from estimates.engine.summary import figure
 from estimates.engine.warnings import said
@@ -36,6 +38,7 @@ EFFICIENCY = (
     "compute.memory_gb",
     "compute.accelerator",
     "compute.count",
+    "compute.pools",
     "compute.parallelism",
     "compute.spot.preemptions_per_1000_hours",
     "reliability",
@@ -58,7 +61,6 @@ PRICE = (
     "compute.provider",
     "compute.region",
     "compute.instance",
-    "compute.pools",
     "data.licence_cost",
     "data.processing_cost_per_tb",
     "data.annotation_price",
@@ -129,7 +131,7 @@ def difference(
     known = baseline or History()
     before = Context(first, prices_before or prices, accelerators, prices_on_before or prices_on, known)
     after = Context(second, prices, accelerators, prices_on, known)
-    totals = [mean_total(before, samples)]
+    totals: list[Decimal | None] = [mean_total(before, samples)]
     if first.currency != second.currency:
         totals += [None] * len(CAUSES)
     elif first.members or second.members or first.task != second.task:
@@ -139,34 +141,43 @@ def difference(
         for position, cause in enumerate(CAUSES, start=1):
             plan = stepped(first, second, set(CAUSES[:position]))
             source = after if cause == "price" else before
-            totals.append(mean_total(replace(source, plan=plan, cache={}, uses={}, feasible=True, months=240), samples))
+            step = replace(source, plan=plan, cache={}, uses={}, feasible=True, months=240)
+            totals.append(_total_or(step, samples, totals[-1]))
     return {
-        "from": {"plan": first.name, "total": totals[0], "currency": first.currency},
-        "to": {"plan": second.name, "total": totals[-1], "currency": second.currency},
-        "difference": _less(totals[-1], totals[0]),
-        "causes": exact_causes(totals),
+        "from": {"plan": first.name, "total": _number(totals[0]), "currency": first.currency},
+        "to": {"plan": second.name, "total": _number(totals[-1]), "currency": second.currency},
+        "difference": _number(_less(totals[-1], totals[0])),
+        "causes": [
+            {"cause": cause, "amount": _number(_less(totals[position + 1], totals[position]))}
+            for position, cause in enumerate(CAUSES)
+        ],
         "warnings": protected_cut(first, second),
     }
 
 
-def mean_total(context: Context, samples: int) -> float | None:
-    """The mean of the total, to nine digits; None where a price is missing or the run infeasible."""
+def mean_total(context: Context, samples: int) -> Decimal | None:
+    """The mean of the total in smallest units; None where a price is missing or the run infeasible."""
     if context.plan.members:
-        return figure(life_costs(context, evaluate_life(context, samples)).total.mean())
-    return figure(breakdown_of(evaluate([context], samples), 0).total.mean())
+        mean = figure(life_costs(context, evaluate_life(context, samples)).total.mean())
+    else:
+        mean = figure(breakdown_of(evaluate([context], samples), 0).total.mean())
+    return None if mean is None else round_money(Decimal(repr(mean)), context.plan.currency)
 
 
-def exact_causes(totals: list[float | None]) -> list[dict[str, Any]]:
-    """One amount per cause. The last one is what is left, so that the causes add up to the difference as printed."""
-    amounts = [_less(totals[position + 1], totals[position]) for position in range(len(CAUSES))]
-    whole = _less(totals[-1], totals[0])
-    if whole is not None and all(amount is not None for amount in amounts):
-        amounts[-1] = whole - sum(amount for amount in amounts[:-1] if amount is not None)
-    return [{"cause": cause, "amount": amount} for cause, amount in zip(CAUSES, amounts, strict=True)]
+def _total_or(step: Context, samples: int, before: Decimal | None) -> Decimal | None:
+    """The total of a step; where it mixes two plans into one that makes no sense, the next step counts for both."""
+    try:
+        return mean_total(step, samples)
+    except PlanRefused:
+        return before
 
 
-def _less(one: float | None, other: float | None) -> float | None:
+def _less(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     return None if one is None or other is None else one - other
+
+
+def _number(amount: Decimal | None) -> float | None:
+    return None if amount is None else float(amount)
 
 
 def protected_cut(first: Plan, second: Plan) -> list[dict[str, Any]]:

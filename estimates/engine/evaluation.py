@@ -14,6 +14,7 @@ import numpy as np
 from estimates.engine.facts import FACTS
 from estimates.engine.graph import Program, compile_program
 from estimates.engine.leaves import Context, Leaf, input_leaf, leaf_array, leaf_quantile
+from estimates.engine.needs import refuse_what_cannot_be_computed
 from estimates.engine.price_leaves import PRICES, acquisition_modes, price_leaf
 from estimates.engine.quantities import QUANTITIES
 from estimates.engine.reliability import INFEASIBLE_ABOVE
@@ -111,6 +112,7 @@ def program_of(context: Context) -> Program:
         if len(PROGRAMS) >= MOST_PROGRAMS:
             PROGRAMS.clear()
         program = compile_program(QUANTITIES, context.plan, lambda name: find_leaf(context, name) is not None)
+        refuse_what_cannot_be_computed(context.plan, program, context.prefix)
         PROGRAMS[structure] = program
     return program
 

@@ -17,6 +17,7 @@ GIGA = 1e9
 
 serving = is_task("inference")
 decoding = every(serving, has_word("inference.kind", "decoder"))
+encoding = every(serving, has_word("inference.kind", "encoder"))
 TIER = {"axis": "row"}
 
 
@@ -163,7 +164,7 @@ def answer_steps(inference__output_tokens: Array, token_each_step: float) -> Arr
     return inference__output_tokens / token_each_step
 
 
-@quantity("second / request", "Replica time of a request", "单请求占用副本时间", when=serving, **TIER)
+@quantity("second / request", "Replica time of a request", "单请求占用副本时间", when=encoding, **TIER)
 def replica_seconds_per_request(prefill_seconds: Array) -> Array:
     """An encoder only reads."""
     return prefill_seconds
@@ -177,7 +178,7 @@ def replica_seconds_with_decoding(
     return prefill_seconds + answer_steps * step_seconds / effective_batch
 
 
-@quantity("second", "Latency of a request without queueing", "单请求时延（不含排队）", when=serving)
+@quantity("second", "Latency of a request without queueing", "单请求时延（不含排队）", when=encoding)
 def request_latency_seconds(prefill_seconds: Array, one_request: float) -> Array:
     """The forward pass; the slowest tier."""
     return (prefill_seconds * one_request).max(axis=0)

@@ -94,7 +94,11 @@ def mfu_convention(case: Case) -> Finding | None:
         return None if stated else percent(1.0 / 3.0)
     share = case.median("attention_flops_per_token") * case.median("paid_tokens") / case.median("training_flops")
     stated = "compute.mfu.attention" in case.plan.given
-    return percent(share) if case.is_given("compute.mfu") and not stated and share >= 0.05 else None
+    if not case.is_given("compute.mfu") or (stated and case.plan.text("compute.mfu.attention") == "none"):
+        return None
+    if math.isnan(share) and case.has("full_training_flops"):
+        return Finding(None, "?")
+    return percent(share) if not stated and share >= 0.05 else None
 
 
 def above_peak(case: Case) -> Finding | None:
