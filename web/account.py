@@ -27,6 +27,7 @@ from django.views.decorators.http import require_POST
 from core.errors import DomainError
 from teams import services
 from teams.models import ApiToken
+from web.requests import PersonRequest
 
 SCOPE_WORDS = {
     "read": gettext_lazy("read what I may see"),
@@ -97,7 +98,7 @@ class TokenForm(forms.Form):
     )
 
 
-def account_page(request: HttpRequest, **shown: object) -> HttpResponse:
+def account_page(request: PersonRequest, **shown: object) -> HttpResponse:
     """The settings page; `shown` replaces a form that was refused, or adds the secret of a new key."""
     words = {
         "name_form": NameForm(initial={"name": request.user.name}),
@@ -110,12 +111,12 @@ def account_page(request: HttpRequest, **shown: object) -> HttpResponse:
     return render(request, "web/account/account.html", words)
 
 
-def tokens_of(request: HttpRequest) -> list[ApiToken]:
+def tokens_of(request: PersonRequest) -> list[ApiToken]:
     return list(ApiToken.objects.filter(user=request.user).order_by("-created_at"))
 
 
 @login_required
-def account(request: HttpRequest) -> HttpResponse:
+def account(request: PersonRequest) -> HttpResponse:
     if request.method != "POST":
         return account_page(request)
     form = NameForm(request.POST)
@@ -128,7 +129,7 @@ def account(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def change_password(request: HttpRequest) -> HttpResponse:
+def change_password(request: PersonRequest) -> HttpResponse:
     form = PasswordForm(request.user, request.POST)
     if not form.is_valid():
         return account_page(request, password_form=form)
@@ -139,7 +140,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def issue_token(request: HttpRequest) -> HttpResponse:
+def issue_token(request: PersonRequest) -> HttpResponse:
     """The secret is on this one answer and never again."""
     form = TokenForm(request.POST, auto_id="token_%s")
     if not form.is_valid():
@@ -161,7 +162,7 @@ def issue_token(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
+def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, pk=token_id, user=request.user)
     services.revoke_token(token, by=request.user)
     messages.success(request, _("The key %(name)s is revoked.") % {"name": token})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import django_filters
@@ -23,6 +24,7 @@ from teams import services
 from teams.models import Activity, Notification, Project, User
 from teams.notifications import headline
 from web import verbs
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 50
 KINDS = [
@@ -51,7 +53,7 @@ class Line:
     words: SafeString
 
 
-def lines(rows: QuerySet[Activity] | list[Activity]) -> list[Line]:
+def lines(rows: Iterable[Activity]) -> list[Line]:
     return [Line(row, verbs.sentence(row)) for row in rows]
 
 
@@ -87,7 +89,7 @@ class ActivityFilter(django_filters.FilterSet):
 
 
 @login_required
-def activity(request: HttpRequest) -> HttpResponse:
+def activity(request: PersonRequest) -> HttpResponse:
     """The log of what this person may know of, latest first."""
     rows = Activity.objects.visible_to(request.user).select_related("by", "project", "team")
     chosen = ActivityFilter(request.GET, queryset=rows, request=request)
@@ -97,7 +99,7 @@ def activity(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-def notifications(request: HttpRequest) -> HttpResponse:
+def notifications(request: PersonRequest) -> HttpResponse:
     rows = Notification.objects.filter(user=request.user).select_related("project", "user")
     page = Paginator(rows, PAGE_LENGTH).get_page(request.GET.get("page"))
     told = [(row, headline(row)) for row in page.object_list]
@@ -106,7 +108,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def read_all(request: HttpRequest) -> HttpResponse:
+def read_all(request: PersonRequest) -> HttpResponse:
     if services.read_notifications(by=request.user, now=timezone.now()):
         messages.success(request, _("Everything is marked as read."))
     return redirect("notifications")
@@ -114,7 +116,7 @@ def read_all(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_POST
-def read_one(request: HttpRequest, notification_id: int) -> HttpResponse:
+def read_one(request: PersonRequest, notification_id: int) -> HttpResponse:
     """Mark one as read and go where it leads."""
     row = get_object_or_404(Notification, pk=notification_id, user=request.user)
     services.read_notifications(by=request.user, now=timezone.now(), ids=[row.pk])

@@ -9,10 +9,12 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from drf_spectacular.generators import SchemaGenerator
+
+from web.requests import PersonRequest
 
 METHODS = ("get", "post", "put", "patch", "delete")
 DEEP = 3
@@ -74,7 +76,7 @@ def operation(address: str, method: str, described: dict[str, Any]) -> Operation
     bodies = described.get("requestBody", {}).get("content", {})
     text = described.get("description", "").strip()
     summary = described.get("summary", "") or text.partition("\n")[0].partition(". ")[0]
-    body = next(iter(bodies.values()), {}).get("schema", {})
+    body = schema_of(bodies)
     return Operation(
         anchor=described.get("operationId", f"{method}{address}"),
         method=method.upper(),
@@ -94,8 +96,14 @@ def parameter(row: dict[str, Any]) -> FieldRow:
 
 
 def answer(status: str, found: dict[str, Any]) -> tuple[str, str, list[FieldRow]]:
-    schema = next(iter(found.get("content", {}).values()), {}).get("schema", {})
-    return status, found.get("description", ""), fields(schema)
+    return status, found.get("description", ""), fields(schema_of(found.get("content", {})))
+
+
+def schema_of(content: dict[str, Any]) -> dict[str, Any]:
+    """The shape of a body or an answer; that of its first media type where it has several."""
+    for described in content.values():
+        return described.get("schema", {})
+    return {}
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
@@ -151,7 +159,7 @@ def example(address: str, method: str, media: str, body: dict[str, Any]) -> str:
 
 
 @login_required
-def api_docs(request: HttpRequest) -> HttpResponse:
+def api_docs(request: PersonRequest) -> HttpResponse:
     return render(
         request, "web/api_docs/api_docs.html", {"sections": sections(), "base": settings.SITE_URL.rstrip("/")}
     )

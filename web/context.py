@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
@@ -13,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from budgets.queries import proposals_waiting_for
 from overruns.models import Flag
 from teams.models import Notification, User
+from web.requests import PersonRequest
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,12 @@ def frame(request: HttpRequest) -> dict[str, object]:
     if user is None or not user.is_authenticated:
         return {}
     return {
-        "rail": SimpleLazyObject(lambda: rail(request)),
+        "rail": SimpleLazyObject(lambda: rail(cast(PersonRequest, request))),
         "unread": SimpleLazyObject(lambda: notifications_unread(user)),
     }
 
 
-def rail(request: HttpRequest) -> list[Link | None]:
+def rail(request: PersonRequest) -> list[Link | None]:
     links: list[Link | None] = []
     for place in PLACES:
         try:
@@ -84,7 +86,7 @@ def rail(request: HttpRequest) -> list[Link | None]:
     return links
 
 
-def link_to(place: Place, request: HttpRequest) -> Link:
+def link_to(place: Place, request: PersonRequest) -> Link:
     here = (request.resolver_match.url_name or "") if request.resolver_match else ""
     return Link(
         url=reverse(place.name),

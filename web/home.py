@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, Exists, F, OuterRef, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.utils import timezone
@@ -24,6 +24,7 @@ from teams import permissions
 from teams.models import Activity, Organisation, Project, ProjectQuerySet, Role, User
 from usage.models import Import
 from web.activity import lines
+from web.requests import PersonRequest
 
 LENGTH = 6
 """How many of anything the first page shows; the whole list is one click away."""
@@ -58,7 +59,7 @@ class Step:
 
 
 @login_required
-def home(request: HttpRequest) -> HttpResponse:
+def home(request: PersonRequest) -> HttpResponse:
     user, today = request.user, Organisation.current().today(timezone.now())
     visible = Project.objects.visible_to(user)
     doors = what_may(user)
