@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date
 
+from estimates.engine.fields import FIELDS
 from estimates.engine.messages import Phrase
 from estimates.engine.values import Baseline, Pert, Point, Quantiles, Value
 from estimates.engine.walking import Draft
 
 SUM_TOLERANCE = 1e-9
+MOST_GROWTH = 1e6
+"""How often a service or a store may multiply over its months."""
 
 
 def check_together(draft: Draft, prefix: str, start: date | None) -> None:
@@ -17,6 +21,7 @@ def check_together(draft: Draft, prefix: str, start: date | None) -> None:
     _active_parameters(draft, prefix)
     _embedding(draft, prefix)
     _wasted_shares(draft, prefix)
+    _growth(draft, prefix)
     _residual(draft, prefix)
     _mix(draft, prefix)
     _layout(draft, prefix)
@@ -76,6 +81,19 @@ def _wasted_shares(draft: Draft, prefix: str) -> None:
     lows = [lowest(draft.inputs.get(path)) or 0 for path in (first, second)]
     if sum(lows) > 1 + SUM_TOLERANCE:
         draft.refuse(prefix + second, lows[1], "shares_above_one", (Phrase("sum_one"),), first=first, second=second)
+
+
+def _growth(draft: Draft, prefix: str) -> None:
+    """What grows by a share each month must stay a number one can imagine."""
+    for section in ("inference", "vectors"):
+        growth, months = highest(draft.inputs.get(f"{section}.growth_per_month")), f"{section}.months"
+        if growth is None or growth <= 0:
+            continue
+        count = highest(draft.inputs.get(months)) or float(FIELDS[months].default or 1)
+        if (count - 1) * math.log1p(growth) > math.log(MOST_GROWTH):
+            allowed = (Phrase("growth", {"times": f"{MOST_GROWTH:g}"}),)
+            path = f"{section}.growth_per_month"
+            draft.refuse(prefix + path, draft.seen[path], "grows_too_much", allowed, months=f"{count:g}")
 
 
 def _residual(draft: Draft, prefix: str) -> None:

@@ -126,6 +126,8 @@ def burst(case: Case) -> Answer | None:
     parts.pop("occupancy")
     own_month = sum(parts.values()) * MONTH_HOURS
     demand = _monthly_hours(case) / MONTH_HOURS
+    if not np.isfinite(demand).all():
+        return None
     bases = sorted({0.0, *np.ceil(demand).tolist(), float(np.ceil(demand.mean()))})
     rows = [
         {

@@ -126,7 +126,8 @@ def _point_of_curve(case: Case, interval: float) -> Answer:
     """The losses at one interval by Daly's run time, in money, and what storing every checkpoint would cost."""
     mtbf, recovery = case.median("cluster_mtbf_hours"), case.median("recovery_hours")
     stall = case.median("reliability__checkpoint_stall_hours")
-    wall = mtbf * math.exp(recovery / mtbf) * math.expm1((interval + stall) / mtbf)
+    with np.errstate(over="ignore"):
+        wall = float(mtbf * np.exp(recovery / mtbf) * np.expm1((interval + stall) / mtbf))
     lost_hours = case.median("productive_accelerator_hours") * (wall / interval - 1.0)
     elapsed = case.median("elapsed_hours")
     keeping = case.median("checkpoint_gb") * case.median("mean_kept_months") * case.median("price_hot_storage")

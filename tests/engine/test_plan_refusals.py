@@ -251,6 +251,7 @@ def test_two_ways_to_say_one_thing_exclude_each_other(document: dict, path: str)
             "compute.parallelism",
             "layout_does_not_divide",
         ),
+        (small_plan(inference__growth_per_month=5), "inference.growth_per_month", "grows_too_much"),
         (small_plan(members=[{"name": "x"}]), "members", "members_without_life"),
         (
             small_plan(compute={"pools": [{"accelerator": "l4", "count": 8, "share": 0.4}]}),
