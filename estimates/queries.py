@@ -19,6 +19,7 @@ from core.months import Month
 from core.vocabulary import Category
 from estimates.engine import answer as engine
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
+from estimates.engine.difference import difference
 from estimates.engine.explain import explain
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
@@ -30,6 +31,7 @@ from .price_files import read_price_file
 
 SAMPLES = 4000
 """How many samples an estimate has when nobody asks for another number."""
+MOST_SAMPLES = 100_000
 
 
 def price_book() -> PriceBook:
@@ -133,11 +135,31 @@ class Result:
 
     plan: Plan | None = None
     answer: dict[str, Any] | None = None
-    refusal: str = ""
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def refusal(self) -> str:
+        """The faults as text, a line each."""
+        return "\n".join(f"{fault.path}: {fault.message}" for fault in self.faults)
 
 
-def answers_for(wanted: Sequence[tuple[Mapping[str, Any], int]], *, prices_on: date) -> list[Result]:
-    """The answers for many kept plans, each with its sample count, in order; plans of one shape go together."""
+def difference_of(first: Plan, second: Plan, *, prices_on: date, samples: int | None = None) -> dict[str, Any]:
+    """What makes the second plan cost more or less than the first, by cause, at the same prices."""
+    return difference(
+        first,
+        second,
+        prices=price_book(),
+        accelerators=accelerator_book(),
+        prices_on=prices_on,
+        samples=samples or SAMPLES,
+    )
+
+
+PlanDocument = str | bytes | Mapping[str, Any]
+
+
+def answers_for(wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date) -> list[Result]:
+    """The answers for many plans, each with its sample count, in order; plans of one shape are computed together."""
     accelerators = accelerator_book()
     results = [_readable(document, accelerators) for document, _samples in wanted]
     for samples in sorted({samples for _document, samples in wanted}):
@@ -156,12 +178,17 @@ def answers_for(wanted: Sequence[tuple[Mapping[str, Any], int]], *, prices_on: d
     return results
 
 
-def _readable(document: Mapping[str, Any], accelerators: AcceleratorBook) -> Result:
+def read_plan(document: PlanDocument) -> Result:
+    """A plan that was understood and names hardware of the catalogue, or the faults."""
+    return _readable(document, accelerator_book())
+
+
+def _readable(document: PlanDocument, accelerators: AcceleratorBook) -> Result:
     try:
         plan = parse_plan(document)
         refuse_unknown_hardware(plan, accelerators)
     except PlanRefused as refused:
-        return Result(refusal="\n".join(f"{fault.path}: {fault.message}" for fault in refused.faults))
+        return Result(faults=tuple(refused.faults))
     return Result(plan)
 
 

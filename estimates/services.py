@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
@@ -23,6 +23,7 @@ from . import answers, queries
 from .catalogue_files import shipped_accelerators, shipped_prices
 from .models import OFFER, Accelerator, Estimate, EstimatePrice, EstimateRevision, Price, Verification
 from .price_facts import PriceFacts, read_price
+from .queries import PlanDocument
 
 PRICES_LOCK = 4_172_001
 """Advisory lock: shared while estimates are made from the prices, exclusive while prices are added."""
@@ -43,8 +44,6 @@ RECOMPUTED = [
 ]
 """What a recomputation may change."""
 
-PlanDocument = str | bytes | Mapping[str, Any]
-
 
 def hold_prices() -> None:
     """Until the end of the transaction nobody adds a price, so that no estimate being made misses one."""
@@ -63,7 +62,12 @@ def lock_prices() -> None:
 
 @transaction.atomic
 def create_estimate(
-    *, by: User, project: Project | None, plan: PlanDocument, samples: int | None = None, now: datetime | None = None
+    *,
+    by: User,
+    project: Project | None,
+    plan: PlanDocument,
+    samples: int | None = None,
+    now: datetime | None = None,
 ) -> Estimate:
     """Estimate a plan at the prices of today and keep it as a draft; PlanRefused lists what is wrong with the plan."""
     hold_prices()

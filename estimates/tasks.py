@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.db import transaction
 
 from . import services
 
@@ -15,3 +16,8 @@ def recompute_stale() -> None:
     """Compute stale drafts until none is left that nobody else has."""
     while services.recompute_next(BATCH):
         pass
+
+
+def recompute_soon() -> None:
+    """Ask a worker for it when the transaction is through. The clock asks anyway: a silent broker is only logged."""
+    transaction.on_commit(recompute_stale.delay, robust=True)

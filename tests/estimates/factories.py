@@ -44,7 +44,7 @@ def price(by: User | None = None, **fields: Any) -> Price:
 def plan(**changes: Any) -> dict[str, Any]:
     """Pretraining of 7B parameters on 1,000 accelerator-hours' worth of tokens, computing only.
 
-    6 · 7e9 · 3.3912e10 FLOP at 989 TFLOPS and an MFU of 0.4 are 1,000.04 hours.
+    6 · 7e9 · 3.3912e10 FLOP at 989 TFLOPS and an MFU of 0.4 are 1,000.10 hours.
     """
     return {
         "name": "base",

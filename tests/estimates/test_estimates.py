@@ -30,7 +30,7 @@ def test_a_plan_of_a_thousand_hours_at_two_dollars_is_two_thousand(book):
     made = factories.estimate(book.alice, book.project)
 
     assert made.state == Estimate.State.DRAFT
-    assert made.total_mean == pytest.approx(Decimal("2000.08"), abs=Decimal("0.1"))
+    assert made.total_mean == pytest.approx(Decimal("2000.20"), abs=Decimal("0.01"))
     assert made.ask_total == made.total_mean
     assert (made.currency, made.samples, made.created_by) == ("USD", 200, book.alice)
     assert made.revisions.get().why == EstimateRevision.Why.CREATED
@@ -121,9 +121,9 @@ def test_the_worker_recomputes_and_says_old_new_and_why(book):
     made.refresh_from_db()
     revision = made.revisions.first()
     assert made.stale_since is None
-    assert made.total_mean == pytest.approx(Decimal("3000.12"), abs=Decimal("0.1"))
+    assert made.total_mean == pytest.approx(Decimal("3000.30"), abs=Decimal("0.01"))
     assert (revision.why, revision.price) == (EstimateRevision.Why.PRICE, price)
-    assert revision.old_total == pytest.approx(Decimal("2000.08"), abs=Decimal("0.1"))
+    assert revision.old_total == pytest.approx(Decimal("2000.20"), abs=Decimal("0.01"))
     assert revision.new_total == made.total_mean
     assert [(moved["old"], moved["new"]) for moved in revision.moved] == [([2.0], [3.0])]
 
@@ -159,7 +159,7 @@ def test_a_draft_that_is_refused_now_keeps_its_answer_and_says_why(book):
     made.refresh_from_db()
     other.refresh_from_db()
     assert "compute.accelerator" in made.refusal
-    assert made.total_mean == pytest.approx(Decimal("2000.08"), abs=Decimal("0.1"))
+    assert made.total_mean == pytest.approx(Decimal("2000.20"), abs=Decimal("0.01"))
     assert other.stale_since is None
 
 

@@ -1,0 +1,138 @@
+"""`manage.py estimate` and `manage.py import_prices`, as outside checks call them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from estimates.models import Price
+from tests.estimates import factories
+
+
+@pytest.fixture
+def book(stage):
+    factories.accelerator()
+    factories.price(amount="2")
+    return stage
+
+
+def run(*arguments: str) -> tuple[int, list[dict], str]:
+    """Exit status, JSON lines and messages of a command."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        call_command(*arguments, stdout=out, stderr=err)
+    except SystemExit as ended:
+        return int(ended.code or 0), [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+    return 0, [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+def write(folder, file_name: str, **changes) -> str:
+    file = folder / file_name
+    file.write_text(json.dumps(factories.plan(**changes)))
+    return str(file)
+
+
+def test_several_plans_give_one_line_each_in_order(book, tmp_path):
+    first, second = write(tmp_path, "a.json", name="first"), write(tmp_path, "b.json", name="second")
+
+    status, lines, _messages = run("estimate", first, second, "--json", "--samples", "100")
+
+    assert status == 0
+    assert [line["plan"] for line in lines] == ["first", "second"]
+    assert lines[0]["samples"] == 100
+
+
+def test_a_refused_plan_is_told_and_the_others_go_on(book, tmp_path):
+    bad, good = write(tmp_path, "bad.json", data={"tokens": -1}), write(tmp_path, "good.json")
+
+    status, lines, _messages = run("estimate", bad, good, "--json")
+
+    assert status == 1
+    assert [error["path"] for error in lines[0]["errors"]] == ["data.tokens"]
+    assert set(lines[0]["errors"][0]) >= {"path", "value", "message", "accepted"}
+    assert lines[1]["plan"] == "base"
+
+
+def test_json_lines_are_read_from_standard_input(book, monkeypatch):
+    text = "\n".join([json.dumps(factories.plan(name="one")), "", "{broken", json.dumps(factories.plan(name="two"))])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    status, lines, _messages = run("estimate", "-", "--json", "--samples", "100")
+
+    assert status == 1
+    assert [line["plan"] for line in lines] == ["one", "line 3", "two"]
+
+
+def test_prices_are_those_of_the_day(book, tmp_path):
+    factories.price(amount="4", valid_from="2026-10-01")
+    plan = write(tmp_path, "a.json", start="2026-02-01")
+
+    _status, lines, _messages = run("estimate", plan, "--json", "--prices-on", "2026-03-01")
+
+    assert lines[0]["prices_on"] == "2026-03-01"
+    assert lines[0]["cost"]["total"]["mean"] == pytest.approx(2000.2)
+
+
+def test_the_difference_of_two_plans_adds_up(book, tmp_path):
+    first, second = write(tmp_path, "a.json"), write(tmp_path, "b.json", data={"tokens": "6.7824e10"})
+
+    status, lines, _messages = run("estimate", first, second, "--diff", "--json")
+
+    assert status == 0
+    assert lines[0]["difference"] == pytest.approx(2000.2, abs=0.05)
+    assert sum(cause["amount"] for cause in lines[0]["causes"]) == pytest.approx(lines[0]["difference"])
+    assert [cause["cause"] for cause in lines[0]["causes"] if cause["amount"]] == ["volume"]
+
+
+def test_an_explanation_is_a_tree(book, tmp_path):
+    status, lines, _messages = run(
+        "estimate", write(tmp_path, "a.json"), "--explain", "ideal_accelerator_hours", "--json"
+    )
+
+    assert status == 0
+    assert lines[0]["explanation"]["name"] == "ideal_accelerator_hours"
+    assert lines[0]["explanation"]["inputs"]
+
+
+def test_an_unknown_quantity_is_refused(book, tmp_path):
+    status, lines, _messages = run("estimate", write(tmp_path, "a.json"), "--explain", "happiness", "--json")
+
+    assert status == 1
+    assert "happiness" in lines[0]["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nowhere.yaml"], ["{plan}", "--diff"], ["{plan}", "--samples", "0"], ["{plan}", "--prices-on", "x"]]
+)
+def test_a_wrong_call_is_an_error_of_its_own(book, tmp_path, arguments):
+    plan = write(tmp_path, "a.json")
+
+    with pytest.raises(CommandError):
+        call_command("estimate", *(argument.format(plan=plan) for argument in arguments))
+
+
+def test_a_price_file_is_imported_and_says_what_it_did(book, tmp_path):
+    file = tmp_path / "prices.csv"
+    file.write_text("kind,item,mode,amount,currency,valid_from\naccelerator,h100,spot,1.25,USD,2026-01-01\n")
+
+    preview = run("import_prices", str(file), "--preview", "--json")
+    written = run("import_prices", str(file), "--by", "keeper@example.com", "--json")
+
+    assert preview[:2] == (0, [{"file": str(file), "counts": {"new": 1}, "drafts": 0}])
+    assert written[1][0]["added"] == 1
+    assert Price.objects.get(mode="spot").by == book.keeper
+
+
+def test_a_bad_price_file_changes_nothing(book, tmp_path):
+    file = tmp_path / "prices.csv"
+    file.write_text("kind,item,amount,currency,valid_from\naccelerator,h100,cheap,USD,2026-01-01\n")
+
+    status, lines, _messages = run("import_prices", str(file), "--json")
+
+    assert status == 1
+    assert lines[0]["errors"][0]["path"] == "line 2, amount"
+    assert Price.objects.count() == 1
