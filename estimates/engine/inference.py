@@ -91,14 +91,14 @@ def replica_within_memory_unknown(tier_share: Array, accelerator_count: Array) -
 @quantity("second / request", "Prefill of a request", "单请求预填充时间", source=POPE, when=serving, **TIER)
 def prefill_seconds(
     forward_flops_per_parameter_token: float,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     inference__input_tokens: Array,
     peak_flops_per_second: Array,
     forward_mfu: Array,
     replica_accelerators: Array,
 ) -> Array:
     """One forward pass over the input; all that an encoder does."""
-    work = forward_flops_per_parameter_token * active_parameters * inference__input_tokens
+    work = forward_flops_per_parameter_token * multiplied_parameters * inference__input_tokens
     return work / (peak_flops_per_second * forward_mfu * replica_accelerators)
 
 
@@ -140,7 +140,7 @@ def memory_step_seconds(
 )
 def compute_step_seconds(
     forward_flops_per_parameter_token: float,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     effective_batch: Array,
     token_each_step: float,
     peak_flops_per_second: Array,
@@ -148,7 +148,7 @@ def compute_step_seconds(
     replica_accelerators: Array,
 ) -> Array:
     """One token of each request of the batch."""
-    work = forward_flops_per_parameter_token * active_parameters * effective_batch * token_each_step
+    work = forward_flops_per_parameter_token * multiplied_parameters * effective_batch * token_each_step
     return work / (peak_flops_per_second * forward_mfu * replica_accelerators)
 
 
@@ -195,7 +195,7 @@ def latency_with_decoding(
 @quantity("FLOP", "Operations of inference", "推理计算量", when=serving)
 def inference_flops(
     forward_flops_per_parameter_token: float,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     inference__input_tokens: Array,
     inference__output_tokens: Array,
     total_requests: Array,
@@ -203,4 +203,4 @@ def inference_flops(
 ) -> Array:
     """2 · N for every token read or written."""
     tokens = (inference__input_tokens + inference__output_tokens) * total_requests * (1.0 - inference__cache_hit)
-    return forward_flops_per_parameter_token * active_parameters * tokens
+    return forward_flops_per_parameter_token * multiplied_parameters * tokens

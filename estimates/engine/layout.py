@@ -59,14 +59,14 @@ def communication_share(
     tensor_bytes_per_token: Array,
     tensor_bandwidth_gbs: Array,
     model__flops_per_parameter_token: Array,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     compute__parallelism__tensor: Array,
     peak_flops_per_second: Array,
     typical_kernel_share: float,
 ) -> Array:
     """Tensor communication per time of a step, nothing overlapped; gradients travel behind the backward pass."""
     talking = tensor_bytes_per_token / (tensor_bandwidth_gbs * GIGA)
-    working = model__flops_per_parameter_token * active_parameters / compute__parallelism__tensor
+    working = model__flops_per_parameter_token * multiplied_parameters / compute__parallelism__tensor
     return talking / (talking + working / (peak_flops_per_second * typical_kernel_share))
 
 

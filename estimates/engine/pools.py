@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimates.engine.conditions import TRAINING, every, has_rows, is_task
+from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.rates import rent_rate
 from estimates.engine.sampling import Array
@@ -99,8 +99,16 @@ def waiting_accelerators(
     return accelerator_count + reliability__spare_count - accelerator_hours / elapsed_hours
 
 
+@rent_rate.variant(when=every(pooled, has_word("compute.mode", "own")))
+def no_rent_of_own_pools(share_own: Array) -> Array:
+    """Own cards pay no rent."""
+    return share_own * 0.0
+
+
 @rent_rate.variant(when=pooled)
-def rent_rate_of_pools(pool_share: Array, pool_speed: Array, pool_price: Array) -> Array:
+def rent_rate_of_pools(
+    pool_share: Array, pool_speed: Array, pool_price: Array, share_own: Array | float = 0.0
+) -> Array:
     """By the hours that each pool works."""
     hours = pool_share / pool_speed
-    return (pool_price * hours).sum(axis=0) / hours.sum(axis=0)
+    return (1.0 - share_own) * (pool_price * hours).sum(axis=0) / hours.sum(axis=0)

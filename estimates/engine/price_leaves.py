@@ -34,8 +34,10 @@ class Price:
 
 
 def has_share(mode: str) -> Callable[[Context], bool]:
-    """Whether a part of the computing is acquired in this mode; pools of unlike cards have prices of their own."""
-    return lambda context: mode in acquisition_modes(context) and not context.plan.rows("compute.pools")
+    """Whether a part of the computing is acquired in this mode; rented pools of unlike cards have their own prices."""
+    return lambda context: (
+        mode in acquisition_modes(context) and (mode == "own" or not context.plan.rows("compute.pools"))
+    )
 
 
 def acquisition_modes(context: Context) -> tuple[str, ...]:

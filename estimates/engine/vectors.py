@@ -81,10 +81,10 @@ def cold_vector_cost(vector_cold_gb_months: Array, price_archive_storage: Array)
 
 @quantity("FLOP", "Operations of embedding", "向量化计算量", source=KAPLAN, when=keeping)
 def embedding_flops(
-    forward_flops_per_parameter_token: float, active_parameters: Array, vectors__embedding_tokens: Array
+    forward_flops_per_parameter_token: float, multiplied_parameters: Array, vectors__embedding_tokens: Array
 ) -> Array:
     """A forward pass over the corpus."""
-    return forward_flops_per_parameter_token * active_parameters * vectors__embedding_tokens
+    return forward_flops_per_parameter_token * multiplied_parameters * vectors__embedding_tokens
 
 
 @quantity(HOURS, "Accelerator-hours of embedding", "向量化卡时", when=keeping)

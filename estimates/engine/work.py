@@ -48,15 +48,21 @@ def forward_attention_flops_factor() -> float:
 
 
 @quantity("parameter", "Active parameters", "激活参数量")
-def active_parameters(model__parameters: Array, model__embedding_parameters: Array) -> Array:
-    """A dense model uses all of its parameters for every token, but those of the input embedding: it is looked up."""
-    return model__parameters - model__embedding_parameters
+def active_parameters(model__parameters: Array) -> Array:
+    """A dense model uses all of its parameters for every token."""
+    return model__parameters
 
 
 @active_parameters.variant()
-def active_parameters_given(model__active_parameters: Array, model__embedding_parameters: Array) -> Array:
+def active_parameters_given(model__active_parameters: Array) -> Array:
     """A mixture of experts uses a part of its parameters for every token."""
-    return model__active_parameters - model__embedding_parameters
+    return model__active_parameters
+
+
+@quantity("parameter", "Parameters that are multiplied", "参与乘法的参数量", source=KAPLAN)
+def multiplied_parameters(active_parameters: Array, model__embedding_parameters: Array) -> Array:
+    """Without the input embedding, which is only looked up; the output head counts."""
+    return active_parameters - model__embedding_parameters
 
 
 @quantity("token", "Tokens computed", "计算的 token 总数")
@@ -66,9 +72,11 @@ def paid_tokens(data__tokens: Array, data__epochs: Array) -> Array:
 
 
 @quantity("FLOP", "Operations of full training", "全量训练计算量", source=KAPLAN, when=training)
-def full_training_flops(model__flops_per_parameter_token: Array, active_parameters: Array, paid_tokens: Array) -> Array:
+def full_training_flops(
+    model__flops_per_parameter_token: Array, multiplied_parameters: Array, paid_tokens: Array
+) -> Array:
     """6 · N · D unless the plan gives another factor."""
-    return model__flops_per_parameter_token * active_parameters * paid_tokens
+    return model__flops_per_parameter_token * multiplied_parameters * paid_tokens
 
 
 @full_training_flops.variant(when=every(training, has_rows("model.stages")))
@@ -90,12 +98,12 @@ def lora_training_flops(
     forward_flops_per_parameter_token: float,
     input_gradient_flops_per_parameter_token: float,
     model__flops_per_parameter_token: Array,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     finetune__adapter_parameters: Array,
     paid_tokens: Array,
 ) -> Array:
     """Forward and activation gradients of the trunk, 4 · N; everything for the adapter, 6 · N_adapter."""
-    trunk = (forward_flops_per_parameter_token + input_gradient_flops_per_parameter_token) * active_parameters
+    trunk = (forward_flops_per_parameter_token + input_gradient_flops_per_parameter_token) * multiplied_parameters
     return (trunk + model__flops_per_parameter_token * finetune__adapter_parameters) * paid_tokens
 
 
@@ -109,14 +117,14 @@ def trunk_tokens(data__tokens: Array, data__epochs: Array, features_cached: Arra
 def head_only_training_flops(
     forward_flops_per_parameter_token: float,
     model__flops_per_parameter_token: Array,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     finetune__head_parameters: Array,
     trunk_tokens: Array,
     paid_tokens: Array,
 ) -> Array:
     """The trunk forward, 2 · N; everything for the head, 6 · N_head."""
     head = model__flops_per_parameter_token * finetune__head_parameters * paid_tokens
-    return forward_flops_per_parameter_token * active_parameters * trunk_tokens + head
+    return forward_flops_per_parameter_token * multiplied_parameters * trunk_tokens + head
 
 
 @quantity("FLOP", "Operations of the teacher", "教师模型计算量", source=KAPLAN, when=training)
@@ -246,9 +254,9 @@ def compute_optimal_tokens(optimal_tokens_per_parameter: float, active_parameter
 @quantity("FLOP", "Operations of evaluation", "评测计算量", source=KAPLAN)
 def evaluation_flops(
     forward_flops_per_parameter_token: float,
-    active_parameters: Array,
+    multiplied_parameters: Array,
     evaluation__tokens: Array,
     evaluation__times: Array,
 ) -> Array:
     """A forward pass over the evaluation set, each time."""
-    return forward_flops_per_parameter_token * active_parameters * evaluation__tokens * evaluation__times
+    return forward_flops_per_parameter_token * multiplied_parameters * evaluation__tokens * evaluation__times
