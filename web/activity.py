@@ -20,8 +20,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from teams import services
-from teams.models import Activity, Notification, Project, User
+from teams import permissions, services
+from teams.models import Activity, Notification, User
 from teams.notifications import headline
 from web import verbs
 from web.requests import PersonRequest
@@ -57,23 +57,22 @@ def lines(rows: Iterable[Activity]) -> list[Line]:
     return [Line(row, verbs.sentence(row)) for row in rows]
 
 
-def visible_projects(request: HttpRequest | None) -> QuerySet[Project]:
-    return Project.objects.visible_to(request.user) if request else Project.objects.none()
-
-
 def people_of_the_log(request: HttpRequest | None) -> QuerySet[User]:
-    if request is None:
+    """Those who share a team with the reader; everybody for a role in the whole organisation."""
+    if request is None or not request.user.is_authenticated:
         return User.objects.none()
-    seen = Activity.objects.visible_to(request.user).order_by().values("by")
-    return User.objects.filter(pk__in=seen).order_by("name")
+    if permissions.may_see_all_usage(request.user):
+        return User.objects.order_by("name")
+    teams = request.user.memberships.values("team")
+    return User.objects.filter(memberships__team__in=teams).distinct().order_by("name")
 
 
 class ActivityFilter(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(
         label=gettext_lazy("About"), choices=KINDS, method="of_kind", empty_label=gettext_lazy("everything")
     )
-    project = django_filters.ModelChoiceFilter(
-        label=gettext_lazy("Project"), queryset=visible_projects, empty_label=gettext_lazy("all projects")
+    project = django_filters.CharFilter(
+        label=gettext_lazy("Project"), field_name="project__name", lookup_expr="icontains"
     )
     by = django_filters.ModelChoiceFilter(
         label=gettext_lazy("Who"), queryset=people_of_the_log, empty_label=gettext_lazy("everybody")

@@ -103,12 +103,14 @@ def test_the_log_can_be_narrowed(client, stage):
     assert [line.row.verb for line in of_alice.context["lines"]] == ["token.issued"]
 
 
-def test_another_teams_project_cannot_be_asked_for(client, stage):
+def test_another_teams_project_and_people_cannot_be_asked_for(client, stage):
+    activity.record("project.opened", by=stage.other_manager, project=stage.other_project)
     client.force_login(stage.alice)
 
-    answer = client.get("/activity/", {"project": stage.other_project.pk})
+    answer = client.get("/activity/", {"project": "rank"})
 
-    assert stage.other_project not in answer.context["form"].fields["project"].queryset
+    assert answer.context["lines"] == []
+    assert set(answer.context["form"].fields["by"].queryset) == {stage.alice, stage.bob, stage.manager}
 
 
 def test_a_long_log_costs_the_same_number_of_queries(client, stage, django_assert_max_num_queries):
