@@ -318,6 +318,7 @@ class EstimateRevision(models.Model):
         CREATED = "created", _("first computed")
         PLAN = "plan", _("the plan was changed")
         PRICE = "price", _("a price changed")
+        CATALOGUE = "catalogue", _("the catalogue of accelerators changed")
 
     estimate = models.ForeignKey(Estimate, models.CASCADE, related_name="revisions")
     at = models.DateTimeField()

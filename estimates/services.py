@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import QuerySet, Value
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -227,7 +227,7 @@ def _follow_prices(
     return EstimateRevision(
         estimate=estimate,
         at=now,
-        why=EstimateRevision.Why.PRICE,
+        why=EstimateRevision.Why.PRICE if price else EstimateRevision.Why.CATALOGUE,
         price_id=price,
         old_total=old_total,
         new_total=estimate.total_mean,
@@ -298,6 +298,23 @@ def add_prices(rows: Sequence[PriceFacts], *, by: User | None, now: datetime | N
     elif added:
         activity.record("prices.imported", by=by, rows=len(added), first=added[0].pk, last=added[-1].pk)
     return added
+
+
+@transaction.atomic
+def save_accelerator(accelerator: Accelerator, *, by: User, now: datetime | None = None) -> Accelerator:
+    """Add an accelerator to the catalogue, or correct one; drafts that are planned on it wait for recomputation."""
+    lock_prices()
+    if not permissions.may_keep_prices(by):
+        raise DomainError(_("The catalogue is kept by price keepers."), code="not_allowed")
+    verb = "accelerator.changed" if accelerator.pk else "accelerator.added"
+    accelerator.full_clean()
+    accelerator.save()
+    planned = Q(plan__compute__accelerator__in=[accelerator.slug, *accelerator.aliases])
+    Estimate.objects.drafts().filter(planned).update(
+        stale_since=Coalesce("stale_since", Value(now or timezone.now())), stale_price=None, refusal=""
+    )
+    activity.record(verb, by=by, subject=accelerator, name=accelerator.name)
+    return accelerator
 
 
 @transaction.atomic
