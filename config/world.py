@@ -58,9 +58,7 @@ def enter(ground: Ground, *, for_tests: bool = False) -> World:
         )
     servers = None
     if not is_given:
-        with ground.locked():
-            packages = runtime.runtime_for(ground).packages
-        servers = embedded.start(ground, packages, for_tests=for_tests)
+        servers = embedded.start(ground, lambda: runtime.packages_for(ground), for_tests=for_tests)
         os.environ.update(embedded.environment(servers))
         os.environ.setdefault("EMAIL_URL", f"filemail:///{ground.folder('mail')}")
     defaults = {"HEADROOM_FILES": str(ground.folder("files")), "STATIC_ROOT": str(ground.passable_folder("static"))}

@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +33,9 @@ class Servers:
     """The open lock that says so; the kernel closes it with the process."""
 
 
-def start(ground: Ground, packages: Path, *, for_tests: bool = False) -> Servers:
-    """Start what does not run, and the guardian that ends them after idle minutes. Safe side by side and twice."""
+def start(ground: Ground, packages: Callable[[], Path], *, for_tests: bool = False) -> Servers:
+    """Start what does not run, and the guardian that ends them after idle minutes. Safe side by side and twice.
+    `packages` finds the binaries, and is asked only when there is something to start."""
     in_use = ground.use()
     with ground.locked():
         database, broker = PostgreSQL(ground, packages, keys_of(ground), for_tests), Valkey(ground, packages)
@@ -105,6 +107,7 @@ def _start(server: PostgreSQL | Valkey, name: str) -> bool:
         if server.is_reachable():
             return False
         server.stop()
+    server.packages()  # copies them first where that is needed, as a step of its own
     with step(f"starting {name}"):
         server.start()
     return True

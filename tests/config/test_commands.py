@@ -31,9 +31,8 @@ def given() -> Iterator[dict[str, str]]:
     """A database and a broker that somebody else runs, without tables."""
     with open_folder() as made:
         ground = open_ground(made / "var", service_account())
-        with ground.locked():
-            packages = runtime.runtime_for(ground).packages
-        yield embedded.environment(embedded.start(ground, packages, for_tests=True))
+        servers = embedded.start(ground, lambda: runtime.packages_for(ground), for_tests=True)
+        yield embedded.environment(servers)
 
 
 def runs_servers(var: Path) -> bool:

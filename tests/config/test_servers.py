@@ -31,9 +31,7 @@ is_root = os.geteuid() == 0
 
 def start(folder: Path, *, for_tests: bool = True) -> Servers:
     ground = open_ground(folder / "var", service_account())
-    with ground.locked():
-        packages = runtime.runtime_for(ground).packages
-    return embedded.start(ground, packages, for_tests=for_tests)
+    return embedded.start(ground, lambda: runtime.packages_for(ground), for_tests=for_tests)
 
 
 @pytest.fixture
