@@ -63,6 +63,7 @@ PAID_MFU = {
     ("tpu", "small"): _paid(0.303, 4, "dense models on TPU"),
     ("tpu", "large"): _paid(0.303, 4, "dense models on TPU"),
 }
+TUNING = _paid(0.205, 4, "full fine-tuning (Vicuna, Phi-4-Reasoning, OPT-IML)")
 UNLIKE_ANY = _paid(0.282, 13, "dense models from 6B on H100 and H800 (no published run on this accelerator)", 0.45)
 SMALL_BELOW = 6e9
 MIXTURE_ABOVE = 1.5
@@ -157,6 +158,8 @@ def published_paid_mfu_of(plan: Plan, slug: str) -> Known:
     total = plan.number("model.parameters")
     active = plan.number("model.active_parameters") or total
     count = plan.number("compute.count")
+    if plan.task == "finetune":
+        return TUNING
     if count is not None and count <= MACHINE:
         return ONE_MACHINE
     if total and active and total > MIXTURE_ABOVE * active:

@@ -50,6 +50,11 @@ def owns() -> Condition:
     return lambda plan: plan.text("compute.mode") == "own" or plan.number("compute.mix.own") not in (None, 0)
 
 
+def gives(path: str) -> Condition:
+    """The plan gives a figure at a path, zero too."""
+    return lambda plan: path in plan.inputs
+
+
 def lacks(path: str) -> Condition:
     """The plan does not give a figure at a path."""
     return lambda plan: path not in plan.inputs

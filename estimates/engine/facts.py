@@ -242,7 +242,7 @@ FACTS = {
         "1", "Share of memory bandwidth reached", "显存带宽利用率", _from_history("inference.bandwidth_share")
     ),
     "weight_bytes": Fact("byte / parameter", "Bytes of a weight", "每权重字节", _bytes),
-    "cache_bytes": Fact("byte", "Bytes of a cache entry", "缓存每元素字节", _bytes),
+    "cache_bytes": Fact("byte / token", "Bytes of a cache entry", "缓存每元素字节", _bytes),
     "state_bytes_per_parameter": Fact("byte / parameter", "State of a parameter", "每参数状态字节", _state_bytes),
     "tier_share": Fact("1", "Share of each tier", "各等级请求占比", row_facts.tier_share),
     "tier_batch": Fact("request", "Batch of each tier", "各等级批大小", row_facts.tier_batch),

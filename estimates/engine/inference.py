@@ -75,17 +75,18 @@ def replica_accelerators(
     memory_gb: Array,
     usable_memory_share: float,
     tier_share: Array,
-    batch_cache_gb: Array | float = 0.0,
+    batch_cache_gb: Array | None = None,
 ) -> Array:
     """As many as weights and cache need."""
     per_card = memory_gb * usable_memory_share
-    return np.ceil(served_weights_gb / per_card + batch_cache_gb / per_card + tier_share * 0.0)
+    needed = served_weights_gb if batch_cache_gb is None else served_weights_gb + batch_cache_gb
+    return np.ceil(needed / per_card) * tier_share**0
 
 
 @replica_accelerators.variant(when=serving)
 def replica_within_memory_unknown(tier_share: Array, accelerator_count: Array) -> Array:
     """As planned, where the memory of the accelerator is not known."""
-    return accelerator_count + tier_share * 0.0
+    return accelerator_count * tier_share**0
 
 
 @quantity("second / request", "Prefill of a request", "单请求预填充时间", source=POPE, when=serving, **TIER)

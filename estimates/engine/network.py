@@ -42,9 +42,11 @@ def bandwidth_cost(network__peak_gbps: Array, project_months: Array, price_peak_
 
 
 @quantity("1", "Typical share of the interconnect", "互联成本典型占比", source=INTERCONNECT)
-def typical_interconnect_share(accelerator_count: Array) -> Array:
+def typical_interconnect_share(accelerator_count: Array, one_accelerator: float) -> Array:
     """Within the price of computing: nothing in one machine, a sixth at ten thousand accelerators."""
-    return np.interp(np.log10(accelerator_count), [np.log10(8.0), 2.0, 3.0, 4.0], [0.0, 0.08, 0.12, 0.16])
+    return np.interp(
+        np.log10(accelerator_count / one_accelerator), [np.log10(8.0), 2.0, 3.0, 4.0], [0.0, 0.08, 0.12, 0.16]
+    )
 
 
 @quantity("money", "Interconnect within the price of computing", "算力价格内含的互联成本", source=INTERCONNECT)

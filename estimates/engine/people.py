@@ -52,18 +52,24 @@ def platform_cost(operations__platform_fee_per_month: Array, project_months: Arr
     return operations__platform_fee_per_month * project_months
 
 
-@quantity("hour", "Working hours in a month", "每月工时")
+@quantity("fte", "One post", "一个岗位")
+def one_post() -> float:
+    """The unit."""
+    return 1.0
+
+
+@quantity("hour / month", "Working hours in a month", "每月工时")
 def working_hours_per_month() -> float:
     """Of one post."""
     return WORKING_HOURS_PER_MONTH
 
 
-@quantity("hour", "Labour at interruptions", "中断处理工时")
+@quantity("fte * hour", "Labour at interruptions", "中断处理工时")
 def recovery_labour_hours(
-    interruptions: Array, operations__hours_per_interruption: Array, operations__automation: Array
+    interruptions: Array, operations__hours_per_interruption: Array, operations__automation: Array, one_post: float
 ) -> Array:
     """As far as recovery is not automatic."""
-    return interruptions * operations__hours_per_interruption * (1.0 - operations__automation)
+    return interruptions * operations__hours_per_interruption * (1.0 - operations__automation) * one_post
 
 
 @cost("Labour at interruptions", "中断处理人力", part="recovery", **{**PEOPLE, "spread": "run_month_share"})

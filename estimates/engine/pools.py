@@ -100,9 +100,9 @@ def waiting_accelerators(
 
 
 @rent_rate.variant(when=every(pooled, has_word("compute.mode", "own")))
-def no_rent_of_own_pools(share_own: Array) -> Array:
-    """Own cards pay no rent."""
-    return share_own * 0.0
+def no_rent_of_own_pools(depreciation_rate: Array) -> Array:
+    """Own cards pay no rent; what they cost is their depreciation and running."""
+    return depreciation_rate * 0.0
 
 
 @rent_rate.variant(when=pooled)

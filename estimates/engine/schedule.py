@@ -23,10 +23,16 @@ def share_of_window(month_starts: Array, month_ends: Array, begin: Array, length
     return np.where(length > length * 0.0, inside, at_once * 1.0)
 
 
+@quantity("hour", "End of time", "时间终点")
+def end_of_time() -> float:
+    """Never."""
+    return np.inf
+
+
 @quantity("hour", "Months end", "各月终点", **MONTH)
-def month_ends(month_starts: Array) -> Array:
+def month_ends(month_starts: Array, end_of_time: float) -> Array:
     """Where the next begins; the last month shown never ends, so that nothing is lost behind it."""
-    return np.concatenate([month_starts[1:], month_starts[:1] + np.inf])
+    return np.concatenate([month_starts[1:], month_starts[:1] + end_of_time])
 
 
 @quantity("1", "Share of a run in each month", "各月训练时间占比", **MONTH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.conditions import BUILDING, is_task
+from estimates.engine.conditions import BUILDING, every, gives, is_task
 from estimates.engine.graph import cost, quantity
 from estimates.engine.sampling import Array
 
@@ -80,10 +80,16 @@ def checkpoint_gb(model__parameters: Array, storage__checkpoint_bytes_per_parame
     return model__parameters * storage__checkpoint_bytes_per_parameter / GB
 
 
+@quantity("byte / parameter", "Bytes of a stored weight", "存储每权重字节", when=building)
+def stored_weight_bytes() -> float:
+    """In 16 bits."""
+    return WEIGHT_BYTES
+
+
 @quantity("GB", "Size of the weights", "模型权重大小", when=building)
-def weights_gb(model__parameters: Array) -> Array:
-    """Two bytes each."""
-    return model__parameters * WEIGHT_BYTES / GB
+def weights_gb(model__parameters: Array, stored_weight_bytes: float) -> Array:
+    """Without the state of the optimiser."""
+    return model__parameters * stored_weight_bytes / GB
 
 
 @quantity("1", "Checkpoints kept for good", "长期保留的检查点数", when=building)
@@ -126,8 +132,8 @@ def months_until_weights_only(
     limit = storage__weights_only_after_days * HOURS_PER_DAY
     within = np.clip(limit - shortest, elapsed_hours * 0.0, elapsed_hours)
     younger = np.minimum(limit, shortest)
-    mean = younger + within - within**2 / (2.0 * np.maximum(elapsed_hours, elapsed_hours * 0.0 + 1e-9))
-    return mean / hours_per_month
+    spread = np.where(elapsed_hours > elapsed_hours * 0.0, within / elapsed_hours, 0.0)
+    return (younger + within - within * spread / 2.0) / hours_per_month
 
 
 @quantity("GB * month", "Warm storage of kept checkpoints", "长期检查点热存储量", when=building)
@@ -146,12 +152,10 @@ def archived_checkpoint_gb_months(kept_checkpoints: Array, checkpoint_gb: Array,
     return kept_checkpoints * checkpoint_gb * archive_months
 
 
-@archived_checkpoint_gb_months.variant(when=building)
-def archived_weights_gb_months(
-    kept_checkpoints: Array, weights_gb: Array, storage__weights_only_after_days: Array, archive_months: float
-) -> Array:
+@archived_checkpoint_gb_months.variant(when=every(building, gives("storage.weights_only_after_days")))
+def archived_weights_gb_months(kept_checkpoints: Array, weights_gb: Array, archive_months: float) -> Array:
     """Milestones that are archived as weights only."""
-    return kept_checkpoints * weights_gb * archive_months + storage__weights_only_after_days * 0.0
+    return kept_checkpoints * weights_gb * archive_months
 
 
 @quantity("GB * month", "Warm storage of artefacts", "实验产物热存储量")

@@ -37,9 +37,9 @@ def amortised_total(total_cost: Array, amortised_data_cost: Array, data__reusabl
 
 
 @quantity("hour", "Hours of the project", "项目时长")
-def project_hours(hours_per_month: float) -> float:
+def project_hours(hours_per_month: float, one_month: float) -> float:
     """A month, where nothing says how long the work takes."""
-    return hours_per_month * 1.0
+    return hours_per_month * one_month
 
 
 @project_hours.variant(when=is_task("inference"))
