@@ -98,7 +98,7 @@ class PriceMode(models.TextChoices):
     """How it is acquired; empty where that makes no difference."""
 
     ON_DEMAND = "on_demand", _("on demand")
-    COMMITTED = "committed", _("committed")
+    COMMITTED = "committed", pgettext_lazy("mode of acquisition", "committed")
     SPOT = "spot", _("spot")
     OWN = "own", _("own")
 

@@ -14,6 +14,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from teams import labels
 from teams.models import Project, User
@@ -62,7 +63,7 @@ class Source(models.Model):
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
 
     class Meta:
-        verbose_name = _("source")
+        verbose_name = pgettext_lazy("of usage", "source")
         verbose_name_plural = _("sources")
         ordering = ["name"]
         constraints = [
@@ -104,7 +105,9 @@ class Import(models.Model):
         CANCELLED = "cancelled", _("cancelled")
         FAILED = "failed", _("failed")
 
-    source = models.ForeignKey(Source, models.PROTECT, related_name="imports", verbose_name=_("source"))
+    source = models.ForeignKey(
+        Source, models.PROTECT, related_name="imports", verbose_name=pgettext_lazy("of usage", "source")
+    )
     name = models.CharField(_("file name"), max_length=255)
     sha256 = models.CharField(max_length=64, db_index=True, help_text=_("Of the file as it came."))
     content_sha256 = models.CharField(max_length=64, blank=True, help_text=_("Of the text after unpacking."))
