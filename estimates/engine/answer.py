@@ -14,6 +14,7 @@ from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.breakdown import Breakdown, breakdown_of, cost_answer
 from estimates.engine.case import Case
+from estimates.engine.cash import cash_flow
 from estimates.engine.comparisons import comparisons_of, four_factors
 from estimates.engine.evaluation import Evaluation, evaluate, find_leaf, program_of
 from estimates.engine.hardware import refuse_unknown_hardware
@@ -60,6 +61,7 @@ def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
         "feasible": context.feasible,
         "quantities": quantity_answer(evaluation, index),
         **money_answer(context, costs, amortised),
+        "cash_flow": cash_flow([case], [0]),
         "probability": probabilities(evaluation, index, costs.total),
         "sensitivity": sensitivity(evaluation, index),
         "comparisons": comparisons_of(case),
@@ -223,6 +225,9 @@ def compose_life(context: Context, samples: int) -> dict[str, Any]:
         "feasible": all(answer["feasible"] for answer in answers),
         "quantities": {name: {"unit": unit, **figures[name]} for name, (unit, _) in quantities.items()},
         **money_answer(context, costs, quantities["amortised_total"][1]),
+        "cash_flow": cash_flow(
+            [Case(stage.evaluation, 0, stage.costs) for stage in stages], [stage.offset for stage in stages]
+        ),
         "probability": life_probabilities(context, costs, hours_to_end(context, stages), answers),
         "sensitivity": life_sensitivity(answers),
         "comparisons": {},

@@ -142,3 +142,17 @@ def committed_unused_cost(committed_unused: Array) -> Array:
 def wasted_cost(wasted_tokens: Array, paid_tokens: Array, compute_cost: Array) -> Array:
     """The share of computing that went into duplicates and low quality; it is within the total, not on top."""
     return wasted_tokens / paid_tokens * compute_cost
+
+
+@quantity("money", "Purchase of own cards", "自建购置支出")
+def capital_outlay(price_capital: Array, accelerator_count: Array, share_own: Array) -> Array:
+    """Paid at the start, whole; the total holds its depreciation instead."""
+    return price_capital * accelerator_count * share_own
+
+
+@quantity("money", "Depreciation in the total", "总成本中的折旧")
+def depreciation_in_total(
+    total_accelerator_hours: Array, share_own: Array, depreciation_rate: Array, idle_per_busy_hour: Array
+) -> Array:
+    """Of productive, lost and idle hours together: no cash leaves for it."""
+    return total_accelerator_hours * share_own * depreciation_rate * (1.0 + idle_per_busy_hour)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimates.engine.compute_money import useful_accelerator_hours
+from estimates.engine.compute_money import capital_outlay, useful_accelerator_hours
 from estimates.engine.conditions import every, has_rows, is_task, lacks
 from estimates.engine.rates import rent_rate
 from estimates.engine.sampling import Array
@@ -60,3 +60,9 @@ def total_hours_of_embedding(embedding_accelerator_hours: Array) -> Array:
 def elapsed_hours_of_embedding(embedding_accelerator_hours: Array, accelerator_count: Array) -> Array:
     """On the accelerators of the plan."""
     return embedding_accelerator_hours / accelerator_count
+
+
+@capital_outlay.variant(when=serving)
+def purchase_for_a_service(price_capital: Array, peak_accelerators: Array, share_own: Array) -> Array:
+    """As many cards as the peak takes."""
+    return price_capital * peak_accelerators * share_own

@@ -47,7 +47,7 @@ PRICES = PriceBook(
 
 
 def pretrain(**changes: Any) -> dict[str, Any]:
-    """A plan without any uncertainty: 1e9 parameters, 1e12 tokens, 6e21 FLOP; keys with dots go where they belong."""
+    """A plan without uncertainty: 6e21 FLOP at 500 TFLOPS are 10,000 ÷ 3 accelerator-hours, 52.08 h on 64 cards."""
     document: dict[str, Any] = {
         "name": "plain",
         "task": "pretrain",
@@ -55,7 +55,13 @@ def pretrain(**changes: Any) -> dict[str, Any]:
         "start": "2027-01-01",
         "model": {"parameters": 1e9},
         "data": {"tokens": 1e12},
-        "compute": {"accelerator": "h100-sxm-80gb", "count": 64, "mfu": {"value": 0.4, "attention": "none"}},
+        "compute": {
+            "accelerator": "h100-sxm-80gb",
+            "peak_tflops": 1000,
+            "memory_gb": 80,
+            "count": 64,
+            "mfu": {"value": 0.5, "attention": "none"},
+        },
         "reliability": "none",
         "experiments": "none",
         "model_error": "none",
