@@ -135,10 +135,9 @@ def retrospective_link(row: Activity) -> SafeString | str:
 
 
 def line_link(row: Activity) -> SafeString | str:
-    """A line has no page of its own; it stands on the page of its project."""
     if row.project is None:
-        return category_of(row)
-    return link("project", (row.project.slug,), category_of(row))
+        return conditional_escape(category_of(row))
+    return link("line", (row.project.slug, row.subject_id), category_of(row))
 
 
 def category_of(row: Activity) -> str:
