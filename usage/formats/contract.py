@@ -7,8 +7,9 @@ hashable value made of the fields that many rows share; `describe(key)` turns it
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -20,6 +21,7 @@ from ..delivery import Settings
 from ..models import Meaning, Money
 from ..reading.header import Header
 from ..reading.notes import Notes
+from ..reading.records import Batch
 
 
 class ScopeKey(NamedTuple):
@@ -55,7 +57,7 @@ class Row(NamedTuple):
     extra: str | None = None
     """JSON of the columns we do not map, where they differ from row to row."""
     row_key: str | None = None
-    """Of a log, or of rows with an identity of their own: what the row is known by."""
+    """Of a log, or of rows with an identity of their own: what the row is known by within its source, as any text."""
     rank: int | None = None
     provisional: bool = False
     job: str = ""
@@ -139,6 +141,26 @@ class RowReader(Protocol):
         ...
 
 
+class Records(Protocol):
+    """Cuts one part of a delivery into records, and each record into its fields."""
+
+    header: Header
+    raw_header: bytes
+    undecodable: bool
+    """Whether the last batch held bytes that are no text; they stand in the fields as lone surrogates."""
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """The records in file order, `size` at a time."""
+        ...
+
+    def split(self, batch: Batch) -> list[Any]:
+        """What `RowReader.row` reads of every record, in order; in place of a record that cannot be cut, why, as text.
+
+        Lists have the width of the header, and are checked for bytes that are no text; other values are passed on.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Sample:
     """The beginning of a file, for recognition."""
@@ -148,6 +170,7 @@ class Sample:
     text: str
     header: Header
     delimiter: str
+    settings: Settings = field(default_factory=Settings)
     rows: tuple[list[str], ...] = ()
 
 
@@ -177,5 +200,5 @@ class Format:
     timezone: str = "UTC"
     version: int = 1
     """Changes when the same text is read as other rows than before."""
-    records: Callable[..., Any] | None = None
+    records: Callable[[io.BufferedReader, Settings, Notes], Records] | None = None
     settings: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from core.errors import Fault
 from ..delivery import Settings
 from ..reading.faults import FileRefused
 from ..reading.header import Header
-from ..reading.records import BOM, RecordReader, split_record
+from ..reading.records import BOM, split_record
 from . import focus
 from .contract import Format, Recognition, Sample
 
@@ -67,7 +67,7 @@ def take_sample(stream: BufferedReader, name: str, settings: Settings) -> Sample
     first = next((line for line in head.removeprefix(BOM).splitlines() if line.strip()), b"")
     delimiter = settings.delimiter or likely_delimiter(first)
     names = split_record(first, delimiter, settings.encoding) if len(delimiter) == 1 else []
-    return Sample(name=name, head=head, text=text, header=Header(names), delimiter=delimiter)
+    return Sample(name=name, head=head, text=text, header=Header(names), delimiter=delimiter, settings=settings)
 
 
 def _head(stream: BufferedReader) -> bytes:
@@ -89,11 +89,3 @@ def unknown_content(sample: Sample) -> str:
     if not sample.header.names or len(sample.header.names) < 2:
         return _("The file is no table: its first line has no separator.")
     return _("No format knows these columns. Choose a format, or map the columns of a generic CSV.")
-
-
-def header_of(reader: RecordReader, delimiter: str, encoding: str) -> tuple[Header, bytes]:
-    """The header of a part, and its bytes for the prints of records."""
-    raw = reader.header()
-    if not raw:
-        raise FileRefused(_("The file has no header."))
-    return Header(split_record(raw, delimiter, encoding)), raw

@@ -17,12 +17,13 @@ from core.money import exact_text
 
 from ..delivery import Settings
 from ..formats import detection
-from ..formats.contract import Format, Row, RowReader
+from ..formats.contract import Format, Records, Row, RowReader
 from ..models import Import, Meaning, Money, RejectedRow, Source
 from ..reading.faults import FileRefused, RowFault, RowSkipped
 from ..reading.header import Header
 from ..reading.notes import Notes
-from ..reading.records import Batch, FieldReader, RecordReader
+from ..reading.records import Batch
+from ..reading.table import Table
 from ..reading.unpack import Delivery, Unpacked
 from .keysets import KeySets, Scopes
 from .seen import LiveRows
@@ -124,13 +125,11 @@ class PartReader:
     ) -> None:
         self._context, self._reading = context, reading
         self._unpacked = unpacked
-        self._delimiter = detected.delimiter
-        self._records = RecordReader(stream, delimiter=detected.delimiter)
-        self._fields = FieldReader(delimiter=detected.delimiter, encoding=context.settings.encoding)
-        header, raw = detection.header_of(self._records, detected.delimiter, context.settings.encoding)
-        self._header: Header = header
-        self._rows: RowReader = detected.format.open(header, context.settings, context.notes)
-        self._salt = print_salt(detected.format, context.settings, raw)
+        self._is_table = detected.format.records is None
+        self._records = records_of(detected, context, stream)
+        self._header: Header = self._records.header
+        self._rows: RowReader = detected.format.open(self._header, context.settings, context.notes)
+        self._salt = print_salt(detected.format, context.settings, self._records.raw_header)
         self._told = time.monotonic()
         self._first = True
         self._bad: list[RejectedRow] = []
@@ -161,17 +160,20 @@ class PartReader:
             self._parse(batch, prints)
 
     def _parse(self, batch: Batch, prints: list[bytes]) -> None:
-        split = self._fields.split(batch)
-        self._settle_width(split, batch)
+        split = self._records.split(batch)
+        if self._is_table:
+            self._settle_width(split, batch)
         width, short = len(self._header), self._reading.short_by or 0
         read_row = self._rows.row
         rows: list[tuple[int, bytes, Row]] = []
-        odd_text = self._fields.undecodable
+        odd_text, is_table = self._records.undecodable, self._is_table
         for index, fields in enumerate(split):
             try:
-                if short or len(fields) != width or type(fields) is str:
+                if type(fields) is str:
+                    raise RowFault("", "", f"cannot be split into fields: {fields}")
+                if is_table and (short or len(fields) != width):
                     fields = self._mended(fields, width, short)
-                if odd_text or b"\0" in batch.records[index]:
+                if (odd_text or b"\0" in batch.records[index]) and type(fields) is list:
                     self._clean(fields, batch.lines[index])
                 rows.append((batch.lines[index], prints[index], read_row(fields)))
             except RowFault as fault:
@@ -199,9 +201,7 @@ class PartReader:
                 _("The last record (line %(line)s) is cut off: the file is truncated.") % {"line": batch.lines[-1]}
             )
 
-    def _mended(self, fields: Any, width: int, short: int) -> list[str]:
-        if type(fields) is str:
-            raise RowFault("", "", f"cannot be split into fields: {fields}")
+    def _mended(self, fields: list[str], width: int, short: int) -> list[str]:
         if short and len(fields) == width:
             raise RestartError
         if short and len(fields) == width - short:
@@ -243,7 +243,7 @@ class PartReader:
                 self._reject(line, fault, batch.records[batch.lines.index(line)])
                 continue
             key_set_id, hours = entry
-            body = copy_body(row, scopes[row.scope], key_set_id, hours, bears_money)
+            body = copy_body(row, scopes[row.scope], key_set_id, hours, bears_money, self._row_key(row))
             row_print = blake2b(body.encode(), digest_size=16).hexdigest()
             number += 1
             out.append(f"{number}\t{line}\t{text_print.hex()}\t{row_print}\t{issued}\t{body}\n")
@@ -251,6 +251,12 @@ class PartReader:
         self._reading.accepted += len(out)
         if out:
             self._context.staging.write(out)
+
+    def _row_key(self, row: Row) -> str:
+        """What the row is known by, among all sources."""
+        if row.row_key is None:
+            return NULL
+        return hashlib.blake2b(f"{self._context.source.pk} {row.row_key}".encode(), digest_size=16).hexdigest()
 
     def _reject(self, line: int, fault: RowFault, record: bytes) -> None:
         self._reading.rejected += 1
@@ -274,6 +280,13 @@ class PartReader:
             self._bad = []
 
 
+def records_of(detected: detection.Detected, context: Pass, stream: io.BufferedReader) -> Records:
+    """The part's records, cut by the format's own hand or as a delimited table."""
+    if detected.format.records is not None:
+        return detected.format.records(stream, context.settings, context.notes)
+    return Table(stream, delimiter=detected.delimiter, encoding=context.settings.encoding)
+
+
 def storable(text: str) -> str:
     """Text as PostgreSQL takes it: no NUL, no lone surrogates."""
     return text.replace("\0", "\u2400").encode("utf-8", "replace").decode()
@@ -290,7 +303,7 @@ def print_salt(format_: Format, settings: Settings, header: bytes) -> bytes:
 NULL = "\\N"
 
 
-def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, bears_money: bool) -> str:
+def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, bears_money: bool, row_key: str) -> str:
     """The row as COPY text, from the scope on. Equal rows have equal bodies: the row's print is taken of it."""
     accelerator_hours = row.accelerator_hours
     if hours is not None and accelerator_hours is None and row.quantity is not None:
@@ -302,7 +315,7 @@ def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, b
         money = f"\t{NULL}\t{NULL}\t{NULL}\t{NULL}"
     return (
         f"{scope_id}\t{key_set_id}\t{row.usage_start}\t{row.usage_end}\t{row.billing_month}\t{money}"
-        f"\t{row.quantity or NULL}\t{accelerator_hours or NULL}\t{row.cpu_core_hours or NULL}\t{row.row_key or NULL}"
+        f"\t{row.quantity or NULL}\t{accelerator_hours or NULL}\t{row.cpu_core_hours or NULL}\t{row_key}"
         f"\t{NULL if row.rank is None else row.rank}\t{'t' if row.provisional else 'f'}\t{copy_text(row.job)}"
         f"\t{NULL if row.extra is None else copy_text(row.extra)}"
     )
