@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 
 ZERO = Decimal(0)
@@ -54,20 +55,40 @@ def open_parts(commitments: Sequence[Commitment], taken: Mapping[str, Decimal]) 
     return parts
 
 
-def consumed_by_others(
+def stretches(
     commitments: Sequence[Commitment], open_amounts: Sequence[Decimal], others: Decimal
-) -> list[Decimal]:
-    """How much of each open amount the stream of other cost has used, oldest first, none of it twice."""
-    position, used = ZERO, []
+) -> list[tuple[Decimal, Decimal]]:
+    """The stretch of the stream of other cost that each open amount was used up by, oldest first, none of it twice."""
+    position, found = ZERO, []
     for commitment, amount in zip(commitments, open_amounts, strict=True):
         start = max(position, commitment.others_spent)
-        part = max(ZERO, min(amount, others - start))
-        position = start + part
-        used.append(part)
-    return used
+        position = start + max(ZERO, min(amount, others - start))
+        found.append((start, position))
+    return found
 
 
-def promises(
+def unconsumed_by_day(
+    others_by_day: Mapping[date, Decimal], consumed: Sequence[tuple[Decimal, Decimal]], others: Decimal
+) -> dict[date, Decimal]:
+    """Of the last days of the stream, which ends at `others`, the part of each that consumed no commitment."""
+    rest, stop = {}, others
+    for day in sorted(others_by_day, reverse=True):
+        start = stop - others_by_day[day]
+        covered = sum((max(ZERO, min(stop, high) - max(start, low)) for low, high in consumed), ZERO)
+        rest[day] = others_by_day[day] - covered
+        stop = start
+    return rest
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Per proposal what it holds on the line, and the stretches of other cost that consumed commitments."""
+
+    promises: Mapping[str, Promise]
+    consumed: tuple[tuple[Decimal, Decimal], ...] = ()
+
+
+def standing(
     commitments: Sequence[Commitment],
     released: Mapping[str, Decimal],
     own: Mapping[str, Decimal],
@@ -75,29 +96,32 @@ def promises(
     *,
     others_consume: bool = True,
     closed: Collection[str] = (),
-) -> dict[str, Promise]:
-    """Per proposal what it holds on the line. Commitments come oldest first; `own` is cost tagged with a reference."""
-    references = dict.fromkeys(commitment.reference for commitment in commitments)
-    promised = {
-        reference: sum((each.amount for each in commitments if each.reference == reference), ZERO)
-        for reference in references
-    }
+) -> Standing:
+    """What every proposal holds. Commitments come oldest first; `own` is cost tagged with a reference."""
+    promised: dict[str, Decimal] = {}
+    for commitment in commitments:
+        promised[commitment.reference] = promised.get(commitment.reference, ZERO) + commitment.amount
+    given_back = {reference: released.get(reference, ZERO) for reference in promised}
     by_own = {
-        reference: min(max(ZERO, own.get(reference, ZERO)), promised[reference] - released.get(reference, ZERO))
-        for reference in references
+        reference: max(ZERO, min(own.get(reference, ZERO), amount - given_back[reference]))
+        for reference, amount in promised.items()
     }
-    by_others = dict.fromkeys(references, ZERO)
+    by_others = dict.fromkeys(promised, ZERO)
+    consumed: list[tuple[Decimal, Decimal]] = []
     if others_consume:
-        taken = {reference: released.get(reference, ZERO) + by_own[reference] for reference in references}
-        used = consumed_by_others(commitments, open_parts(commitments, taken), others)
-        for commitment, part in zip(commitments, used, strict=True):
-            by_others[commitment.reference] += part
-    return {
-        reference: Promise(
-            committed=promised[reference],
-            released=released.get(reference, ZERO),
-            consumed=by_own[reference] + by_others[reference],
-            closed=reference in closed,
-        )
-        for reference in references
-    }
+        taken = {reference: given_back[reference] + by_own[reference] for reference in promised}
+        consumed = stretches(commitments, open_parts(commitments, taken), others)
+        for commitment, (start, stop) in zip(commitments, consumed, strict=True):
+            by_others[commitment.reference] += stop - start
+    return Standing(
+        promises={
+            reference: Promise(
+                committed=amount,
+                released=given_back[reference],
+                consumed=by_own[reference] + by_others[reference],
+                closed=reference in closed,
+            )
+            for reference, amount in promised.items()
+        },
+        consumed=tuple(stretch for stretch in consumed if stretch[0] < stretch[1]),
+    )

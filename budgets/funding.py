@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -54,14 +54,10 @@ class Funding:
     @property
     def after(self) -> LineStatus:
         """The line as it would stand."""
-        return LineStatus(
-            currency=self.before.currency,
+        return replace(
+            self.before,
             budget=self.before.budget + self.new_money,
-            actual=self.before.actual,
             committed=self.before.committed + self.change,
-            others_spent=self.before.others_spent,
-            promises=self.before.promises,
-            rates_missing=self.before.rates_missing,
         )
 
 
@@ -118,7 +114,7 @@ def _of_category(
     held = {line.pk: _held(statuses[line.pk], proposal.reference) for line in lines}
     amounts = {key: ZERO for key, amount in held.items() if amount}
     amounts.update(spread(decision.amount, weights, version.currency) if weights else {})
-    nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, ())
+    nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, (), ())
     changes = {key: max(ZERO, amount - held.get(key, ZERO)) for key, amount in amounts.items()}
     headrooms = {key: statuses[key].headroom if key > 0 else ZERO for key in amounts}
     if decision.new_money is None:

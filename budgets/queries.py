@@ -117,6 +117,15 @@ def approved_before(proposal: Proposal, today: date) -> dict[str, Decimal]:
     return {category: max(ZERO, amount) for category, amount in sums.items()}
 
 
+def category_totals(proposal: Proposal) -> dict[str, Decimal]:
+    """What the proposal was promised in each category and has not given back."""
+    sums: dict[str, Decimal] = defaultdict(lambda: ZERO)
+    for category, kind, amount in proposal.entries.values_list("line__category", "kind", "amount"):
+        if kind in (Entry.Kind.COMMIT, Entry.Kind.RELEASE):
+            sums[category] += amount if kind == Entry.Kind.COMMIT else -amount
+    return dict(sums)
+
+
 def proposals_waiting_for(user: User, *, now: datetime | None = None) -> QuerySet[Proposal]:
     """Proposals whose next step this person may decide, oldest first."""
     today = Organisation.current().today(now or timezone.now())

@@ -11,7 +11,7 @@ from core.money import EXACT
 from core.months import Month
 from teams.rates import RateTable
 
-from .consumption import Commitment, Promise, promises
+from .consumption import Commitment, Promise, standing
 
 ZERO = Decimal(0)
 OWN_WORK = re.compile(r"P-[0-9]+")
@@ -59,6 +59,7 @@ class LineStatus:
     committed: Decimal
     others_spent: Decimal
     promises: Mapping[str, Promise]
+    consumed: tuple[tuple[Decimal, Decimal], ...]
     rates_missing: tuple[tuple[Month, str], ...]
 
     @property
@@ -92,7 +93,7 @@ def convert(amounts: Iterable[tuple[str, str, Month, Decimal]], currency: str, r
 
 def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool) -> LineStatus:
     """The status of a line from what its ledger and its meters say."""
-    held = promises(
+    held = standing(
         ledger.commitments,
         ledger.released,
         spent.own,
@@ -104,8 +105,9 @@ def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consum
         currency=currency,
         budget=ledger.budget,
         actual=EXACT.add(spent.total, ledger.amortised),
-        committed=sum((promise.remaining for promise in held.values()), ZERO),
+        committed=sum((promise.remaining for promise in held.promises.values()), ZERO),
         others_spent=spent.others,
-        promises=held,
+        promises=held.promises,
+        consumed=held.consumed,
         rates_missing=spent.rates_missing,
     )

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 from core.months import Month
 
@@ -52,7 +53,7 @@ class Outlook:
 
     def passes(self, limit: Decimal) -> date | None:
         """The day on which the median reaches the limit; None when it never does, or has already."""
-        for (start, before), (end, after) in zip(self.path, self.path[1:], strict=False):
+        for (start, before), (end, after) in pairwise(self.path):
             if before < limit <= after:
                 days = (end - start).days
                 return start + timedelta(days=int((limit - before) / (after - before) * days))
@@ -74,8 +75,10 @@ def forecast(
     usual = UsualSpending.of(rest_by_day, first_day=first_day, known_until=known_until)
     edges = [known_until, *(edge for edge in month_edges(known_until, end))]
     path, spent, come = [(known_until, actual)], actual, ZERO
-    for start, stop in zip(edges, edges[1:], strict=False):
-        part = sum((to_come(work, "p50", known_until, end) * due(work, start, stop, known_until, end) for work in works), ZERO)
+    for start, stop in pairwise(edges):
+        part = sum(
+            (to_come(work, "p50", known_until, end) * due(work, start, stop, known_until, end) for work in works), ZERO
+        )
         come += part
         spent += part + usual.between(start, stop)
         path.append((stop, spent))
@@ -86,7 +89,9 @@ def forecast(
     width = usual.width(days)
     below = root(max(ZERO, come - low) ** 2 + min(width, base) ** 2)
     above = root(max(ZERO, high - come) ** 2 + width**2)
-    return Outlook(actual + come + base - below, actual + come + base, actual + come + base + above, come, base, tuple(path))
+    return Outlook(
+        actual + come + base - below, actual + come + base, actual + come + base + above, come, base, tuple(path)
+    )
 
 
 def root(square: Decimal) -> Decimal:

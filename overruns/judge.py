@@ -103,9 +103,7 @@ def has_fallen(value: Decimal, limit: Decimal, budget: Decimal) -> bool:
     return value <= 0 or value < limit - SLACK * max(budget, ZERO)
 
 
-def judge(
-    watched: Sequence[Watched], figures: Figures, earlier: Mapping[int, Earlier], today: date
-) -> list[Verdict]:
+def judge(watched: Sequence[Watched], figures: Figures, earlier: Mapping[int, Earlier], today: date) -> list[Verdict]:
     """One verdict per threshold that can be judged and has, or had, something to say."""
     verdicts = (judge_one(each, figures, earlier.get(each.key), today) for each in watched)
     return [verdict for verdict in verdicts if verdict is not None]

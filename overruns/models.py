@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from budgets.models import BudgetLine, Threshold
-from budgets.models.fields import EXACT_MONEY
 from teams.models import Project, User
+from usage.fields import ExactNumericField
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -41,8 +41,8 @@ class Flag(models.Model):
     threshold = models.OneToOneField(Threshold, models.PROTECT, related_name="flag")
     state = models.CharField(max_length=12, choices=State.choices)
     crossed_at = models.DateTimeField(help_text=_("When it was last reached from below."))
-    value = models.DecimalField(**EXACT_MONEY, help_text=_("What was measured when it was last judged."))
-    limit = models.DecimalField(**EXACT_MONEY, help_text=_("What the value was held against."))
+    value = ExactNumericField(help_text=_("What was measured when it was last judged."))
+    limit = ExactNumericField(help_text=_("What the value was held against."))
     told_value_share = models.DecimalField(max_digits=20, decimal_places=6, null=True)
     incomplete = models.BooleanField(default=False)
     cause = models.TextField(blank=True)
@@ -71,6 +71,20 @@ class Flag(models.Model):
     def is_overrun(self) -> bool:
         return self.threshold.is_limit
 
+    @property
+    def is_standing(self) -> bool:
+        """Is its threshold reached now, whether or not someone answered?"""
+        return self.state in (self.State.ABOVE, self.State.ACKNOWLEDGED, self.State.MUTED)
+
+    @property
+    def kind(self) -> str:
+        """How grave it is, as a state of the design system."""
+        if not self.is_standing:
+            return ""
+        if self.state != self.State.ABOVE:
+            return "info"
+        return "over" if self.is_overrun else "warn"
+
 
 class Crossing(models.Model):
     """One change of a flag's side, as it was judged. Only added."""
@@ -83,8 +97,8 @@ class Crossing(models.Model):
     flag = models.ForeignKey(Flag, models.PROTECT, related_name="crossings")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     at = models.DateTimeField(default=timezone.now)
-    value = models.DecimalField(**EXACT_MONEY)
-    limit = models.DecimalField(**EXACT_MONEY)
+    value = ExactNumericField()
+    limit = ExactNumericField()
     incomplete = models.BooleanField(default=False)
     told = models.BooleanField()
     is_overrun = models.BooleanField()
@@ -103,11 +117,11 @@ class Forecast(models.Model):
 
     line = models.ForeignKey(BudgetLine, models.CASCADE, related_name="forecasts")
     at = models.DateTimeField(default=timezone.now)
-    p10 = models.DecimalField(**EXACT_MONEY)
-    p50 = models.DecimalField(**EXACT_MONEY)
-    p90 = models.DecimalField(**EXACT_MONEY)
-    to_come = models.DecimalField(**EXACT_MONEY, help_text=_("Of it: approved work still to come."))
-    baseline = models.DecimalField(**EXACT_MONEY, help_text=_("Of it: the usual spending of the remaining days."))
+    p10 = ExactNumericField()
+    p50 = ExactNumericField()
+    p90 = ExactNumericField()
+    to_come = ExactNumericField(help_text=_("Of it: approved work still to come."))
+    baseline = ExactNumericField(help_text=_("Of it: the usual spending of the remaining days."))
     passes_limit_on = models.DateField(null=True, help_text=_("The day on which the median reaches the line."))
     fresh_until = models.DateTimeField(null=True)
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from budgets.models import Proposal
-from budgets.models.fields import EXACT_MONEY
 from overruns.models import Crossing
 from teams.models import CURRENCY_CHOICES, Project, User
+from usage.fields import ExactNumericField
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -44,7 +44,7 @@ class Retrospective(models.Model):
     opened_at = models.DateTimeField(default=timezone.now)
     due_on = models.DateField(_("due"))
     currency = models.CharField(max_length=3, choices=CURRENCY_CHOICES)
-    difference = models.DecimalField(**EXACT_MONEY, help_text=_("Spent beyond the line when it opened."))
+    difference = ExactNumericField(help_text=_("Spent beyond the line when it opened."))
     cause = models.TextField(_("cause"), blank=True)
     acceptance = models.CharField(_("acceptance criterion"), max_length=8, choices=Acceptance.choices, blank=True)
     acceptance_note = models.TextField(_("how it was found"), blank=True)

@@ -11,8 +11,6 @@ LINE_CHOICES = [(str(category), labels.CATEGORIES[category]) for category in LIN
 TASK_CHOICES = labels.choices(labels.TASK_TYPES)
 MONEY = {"max_digits": 30, "decimal_places": 4}
 """Amounts people decide on, in whole smallest units of a currency."""
-EXACT_MONEY = {"max_digits": 40, "decimal_places": 20}
-"""Amounts that come from meters."""
 
 
 def only_added(name: str) -> pgtrigger.Protect:

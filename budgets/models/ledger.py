@@ -9,9 +9,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from teams.models import User
+from usage.fields import ExactNumericField
 
 from .approval import Decision
-from .fields import EXACT_MONEY, MONEY, only_added
+from .fields import MONEY, only_added
 from .lines import BudgetLine
 from .proposals import Proposal
 
@@ -36,8 +37,7 @@ class Entry(models.Model):
     proposal = models.ForeignKey(Proposal, models.PROTECT, null=True, related_name="entries")
     decision = models.ForeignKey(Decision, models.PROTECT, null=True, related_name="entries")
     transfer = models.UUIDField(null=True, default=None, db_index=True)
-    others_spent = models.DecimalField(
-        **EXACT_MONEY,
+    others_spent = ExactNumericField(
         null=True,
         help_text=_(
             "Of a commitment: the untagged cost the line already carried, which therefore does not consume it."

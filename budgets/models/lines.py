@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -100,6 +101,10 @@ class BudgetLine(models.Model):
     @property
     def period(self) -> Period:
         return Period(self.start, self.end)
+
+    @property
+    def last_day(self) -> date:
+        return self.end - timedelta(days=1)
 
 
 class Threshold(models.Model):

@@ -17,7 +17,6 @@ from core.months import Month
 from core.vocabulary import TaskType
 from estimates import queries as estimate_queries
 from estimates import services as estimates
-from estimates.services import PlanDocument
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
 from teams.rates import conversion_rate
@@ -59,7 +58,7 @@ def create_proposal(
     *,
     by: User,
     project: Project,
-    plan: PlanDocument,
+    plan: estimate_queries.PlanDocument,
     title: str = "",
     ask_level: str = ProposalVersion.AskLevel.MEAN,
     note: str = "",
@@ -95,7 +94,7 @@ def save_plan(
     proposal: Proposal,
     *,
     by: User,
-    plan: PlanDocument,
+    plan: estimate_queries.PlanDocument,
     title: str | None = None,
     ask_level: str | None = None,
     note: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from budgets.models import ApprovalRule, ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
@@ -16,7 +16,7 @@ from teams.models import Project, User
 from usage.models import DailyUsage, Meter, Source
 
 YEAR = Period(date(2027, 1, 1), date(2028, 1, 1))
-NOON = datetime(2027, 1, 15, 12, tzinfo=timezone.utc)
+NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
 
 
 def line(

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budgets.consumption import Commitment, promises
+from budgets.consumption import Commitment, standing, unconsumed_by_day
 
 
 def remaining(commitments, *, released=None, own=None, others=0, **options):
-    held = promises(
+    held = standing(
         [Commitment(reference, Decimal(amount), Decimal(spent)) for reference, amount, spent in commitments],
         {key: Decimal(amount) for key, amount in (released or {}).items()},
         {key: Decimal(amount) for key, amount in (own or {}).items()},
         Decimal(others),
         **options,
     )
-    return {reference: promise.remaining for reference, promise in held.items()}
+    return {reference: promise.remaining for reference, promise in held.promises.items()}
 
 
 def test_own_work_consumes_its_own_commitment_and_no_other():
@@ -66,6 +67,19 @@ def test_a_credit_on_own_work_consumes_nothing():
 
 def test_a_closed_proposal_holds_nothing_even_after_a_restatement():
     assert remaining([("P-1", 100, 0)], released={"P-1": 40}, own={"P-1": 30}, closed={"P-1"}) == {"P-1": 0}
+
+
+def test_each_day_keeps_what_consumed_nothing():
+    days = {date(2027, 1, 1): Decimal(30), date(2027, 1, 2): Decimal(30), date(2027, 1, 3): Decimal(40)}
+    found = standing([Commitment("P-1", Decimal(50), Decimal(20))], {}, {}, Decimal(100))
+
+    # the stream runs 0-30-60-100; P-1 used up 20 to 70
+    assert found.consumed == ((20, 70),)
+    assert unconsumed_by_day(days, found.consumed, Decimal(100)) == {
+        date(2027, 1, 1): 20,
+        date(2027, 1, 2): 0,
+        date(2027, 1, 3): 30,
+    }
 
 
 amounts = st.integers(0, 200).map(Decimal)

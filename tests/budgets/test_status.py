@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from budgets.queries import line_status, line_statuses, project_status
@@ -10,7 +10,7 @@ from core.months import Month, Period
 from teams.models import ClosedMonth, ExchangeRate
 from tests.budgets import factories
 
-NOW = datetime(2027, 6, 1, tzinfo=timezone.utc)
+NOW = datetime(2027, 6, 1, tzinfo=UTC)
 
 
 def figures(line, **options):
@@ -121,7 +121,7 @@ def test_a_missing_rate_is_said_and_its_cost_left_out(stage):
 def test_the_rate_of_a_closed_month_stays_what_it_was_then(stage):
     line = factories.line(stage.project)
     ExchangeRate.objects.create(month=date(2027, 1, 1), base="EUR", quote="USD", rate=Decimal("1.10"))
-    ClosedMonth.objects.create(month=date(2027, 1, 1), closed_at=datetime.now(timezone.utc), by=stage.finance)
+    ClosedMonth.objects.create(month=date(2027, 1, 1), closed_at=datetime.now(UTC), by=stage.finance)
     ExchangeRate.objects.create(month=date(2027, 1, 1), base="EUR", quote="USD", rate=Decimal("9"))
     factories.cost(stage.project, 100, currency="EUR", day=date(2027, 1, 31))
 
@@ -140,8 +140,8 @@ def test_amortised_cost_counts_as_actual(stage):
 
 def test_the_figures_at_the_end_of_a_day_leave_out_what_came_later(stage):
     line = factories.line(stage.project)
-    factories.entry(line, "grant", 100, at=datetime(2027, 1, 10, 23, 59, tzinfo=timezone.utc))
-    factories.entry(line, "grant", 900, at=datetime(2027, 1, 11, tzinfo=timezone.utc))
+    factories.entry(line, "grant", 100, at=datetime(2027, 1, 10, 23, 59, tzinfo=UTC))
+    factories.entry(line, "grant", 900, at=datetime(2027, 1, 11, tzinfo=UTC))
     factories.cost(stage.project, 3, day=date(2027, 1, 10))
     factories.cost(stage.project, 5, day=date(2027, 1, 11))
 

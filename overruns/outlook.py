@@ -1,0 +1,164 @@
+"""The forecasts of many lines at once: what the database knows, handed to the pure arithmetic of `forecast`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+
+from budgets.actuals import metered_days
+from budgets.consumption import unconsumed_by_day
+from budgets.models import AskLine, BudgetLine, ProposalVersion
+from budgets.queries import rates_for
+from budgets.status import LineStatus, is_own_work
+from core.money import EXACT
+from core.months import Month
+from core.vocabulary import Category
+from teams.models import Organisation
+
+from .forecast import QUANTILES, WINDOW, Outlook, WorkToCome, forecast
+
+ZERO = Decimal(0)
+
+
+def fresh_until(line_ids: Sequence[int]) -> dict[int, datetime]:
+    """Until when the cost of each line is known: of the sources that feed it, the one that is furthest behind."""
+    sql = """
+        WITH feeding AS (
+            SELECT DISTINCT line.id AS line_id, meter.source_id
+            FROM budgets_budgetline line
+            JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = line.category
+            JOIN usage_meter meter ON meter.id = used.meter_id
+            WHERE line.id = ANY (%s)
+        ), newest AS (
+            SELECT source_id, max((outcome ->> 'last_usage')::timestamptz) AS last_usage
+            FROM usage_import WHERE live_at IS NOT NULL GROUP BY source_id
+        )
+        SELECT line_id, min(last_usage) FROM feeding JOIN newest USING (source_id)
+        WHERE last_usage IS NOT NULL GROUP BY line_id
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [list(line_ids)])
+        return dict(cursor.fetchall())
+
+
+def outlooks(
+    lines: Sequence[BudgetLine],
+    statuses: Mapping[int, LineStatus],
+    fresh: Mapping[int, datetime],
+    *,
+    now: datetime,
+) -> dict[int, Outlook]:
+    """The forecast of every line that has one: contingency has none, nothing is ever metered on it."""
+    judged = [line for line in lines if line.category != Category.CONTINGENCY]
+    if not judged:
+        return {}
+    organisation = Organisation.current()
+    known = {line.pk: known_day(line, fresh.get(line.pk), organisation, now) for line in judged}
+    works = works_to_come(judged, statuses)
+    rests = rests_by_day(judged, statuses, known, now=now)
+    return {
+        line.pk: forecast(
+            statuses[line.pk].actual,
+            works.get(line.pk, []),
+            rests.get(line.pk, {}),
+            first_day=line.start,
+            known_until=known[line.pk],
+            end=line.end,
+        )
+        for line in judged
+    }
+
+
+def known_day(line: BudgetLine, fresh: datetime | None, organisation: Organisation, now: datetime) -> date:
+    """The first day whose cost is not all known yet."""
+    today = organisation.today(now)
+    known = organisation.today(fresh) if fresh else today
+    return min(max(known, line.start), max(today, line.start), line.end)
+
+
+def rests_by_day(
+    lines: Sequence[BudgetLine], statuses: Mapping[int, LineStatus], known: Mapping[int, date], *, now: datetime
+) -> dict[int, dict[date, Decimal]]:
+    """Per line and closed day the cost that consumed no commitment."""
+    ids = [line.pk for line in lines]
+    days = metered_days(ids, since=min(known.values()) - WINDOW)
+    rates = rates_for(lines, {day.currency for day in days}, now=now)
+    currencies = {line.pk: line.currency for line in lines}
+    others: dict[int, dict[date, Decimal]] = defaultdict(dict)
+    for each in days:
+        rate = rates.rate(each.currency, currencies[each.line_id], each.month)
+        if rate is None or is_own_work(each.reference):
+            continue
+        of_line = others[each.line_id]
+        of_line[each.day] = EXACT.add(of_line.get(each.day, ZERO), EXACT.multiply(each.amount, rate))
+    rests = {}
+    for line_id, by_day in others.items():
+        status = statuses[line_id]
+        rest = unconsumed_by_day(by_day, status.consumed, status.others_spent)
+        rests[line_id] = {day: cost for day, cost in rest.items() if day < known[line_id]}
+    return rests
+
+
+def works_to_come(
+    lines: Sequence[BudgetLine], statuses: Mapping[int, LineStatus], *, with_finished: bool = False
+) -> dict[int, list[WorkToCome]]:
+    """Per line what each proposal holds, on the schedule and with the range of its approved version.
+
+    Proposals that have used up all they were promised are left out, unless the whole plan is wanted.
+    """
+    held = [
+        (line, reference, promise)
+        for line in lines
+        for reference, promise in statuses[line.pk].promises.items()
+        if promise.remaining > 0 or with_finished
+    ]
+    if not held:
+        return {}
+    versions = approved_versions({reference for _line, reference, _promise in held})
+    schedules: dict[tuple[int, str], dict[Month, Decimal]] = defaultdict(dict)
+    for ask in AskLine.objects.filter(version__in=versions.values()):
+        schedules[ask.version_id, ask.category][Month.of(ask.month)] = ask.amount
+    works: dict[int, list[WorkToCome]] = defaultdict(list)
+    for line, reference, promise in held:
+        version = versions.get(reference)
+        if version is not None:
+            works[line.pk].append(
+                WorkToCome(
+                    promised=promise.committed - promise.released,
+                    consumed=promise.consumed,
+                    schedule=schedules[version.pk, line.category],
+                    factors=quantile_factors(version, line.category),
+                )
+            )
+    return works
+
+
+def approved_versions(references: set[str]) -> dict[str, ProposalVersion]:
+    """The version each proposal was last approved in, with its frozen estimate."""
+    rows = (
+        ProposalVersion.objects.filter(
+            proposal__in=[int(reference.removeprefix("P-")) for reference in references],
+            state__in=[ProposalVersion.State.APPROVED, ProposalVersion.State.PARTLY_APPROVED],
+        )
+        .select_related("estimate")
+        .order_by("number")
+    )
+    return {f"P-{version.proposal_id}": version for version in rows}
+
+
+def quantile_factors(version: ProposalVersion, category: str) -> dict[str, Decimal]:
+    """What one unit promised will really cost at each quantile of the estimate: the range of the line's own cost."""
+    answer: Mapping[str, Any] = version.estimate.answer
+    figures = (answer["cost"]["by_line"] or {}).get(category) or {}
+    mean = figures.get("mean")
+    levels = answer["ask"].get("levels") or {}
+    asked, middle = levels.get(version.ask_level), levels.get("mean")
+    if not mean or not asked or not middle or not asked["total"]:
+        return dict.fromkeys(QUANTILES, Decimal(1))
+    level = Decimal(repr(middle["total"])) / Decimal(repr(asked["total"]))
+    return {name: Decimal(repr(figures[name])) / Decimal(repr(mean)) * level for name in QUANTILES}

@@ -1,0 +1,276 @@
+"""Judging lines, and what people answer to a flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from budgets.locks import lock_lines
+from budgets.models import BudgetLine, Threshold, TouchedLine
+from budgets.queries import line_statuses
+from budgets.services.lines import facts_of, freeze_line
+from budgets.status import LineStatus
+from core.errors import DomainError, Fault
+from core.money import round_money
+from teams import activity, permissions
+from teams.models import Organisation, User
+from usage import services as usage
+
+from . import messages
+from .forecast import Outlook
+from .judge import CROSSED, UNCROSSED, Earlier, Figures, Verdict, Watched, judge
+from .models import Crossing, Flag, Forecast
+from .outlook import fresh_until, outlooks
+from .queries import latest_forecasts, touched_line_ids
+
+STALE = timedelta(hours=48)
+"""Cost that is older than this is not fresh: forecasts wait."""
+AT_ONCE = 500
+"""How many lines are judged in one transaction."""
+
+
+@dataclass
+class Judged:
+    """What a judgement did."""
+
+    lines: int = 0
+    crossed: list[Crossing] = field(default_factory=list)
+    uncrossed: list[Crossing] = field(default_factory=list)
+    notifications: int = 0
+
+    def add(self, other: Judged) -> None:
+        self.lines += other.lines
+        self.crossed += other.crossed
+        self.uncrossed += other.uncrossed
+        self.notifications += other.notifications
+
+
+def judge_lines(line_ids: Iterable[int], *, now: datetime) -> Judged:
+    """Judge these lines, some hundred in one transaction."""
+    ids = sorted(set(line_ids))
+    total = Judged()
+    for start in range(0, len(ids), AT_ONCE):
+        total.add(judge_some(ids[start : start + AT_ONCE], now=now))
+    return total
+
+
+@transaction.atomic
+def judge_touched(*, now: datetime) -> Judged:
+    """Judge the lines that imports, rules, entries or thresholds have touched. If this fails they stay touched."""
+    ids = touched_line_ids(usage.take_touched())
+    touches = list(
+        TouchedLine.objects.select_for_update(skip_locked=True, of=("self",))
+        .order_by("pk")
+        .values_list("pk", "line_id")
+    )
+    TouchedLine.objects.filter(pk__in=[pk for pk, _line in touches]).delete()
+    return judge_lines(ids | {line for _pk, line in touches}, now=now)
+
+
+@transaction.atomic
+def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
+    """Hold the figures of the lines against their thresholds, and write what changed: flags, crossings, and word of
+    them to people, in one transaction. Lines that freeze at their limit are locked first, then the thresholds."""
+    lock_lines(BudgetLine.objects.filter(pk__in=line_ids, freezes_at_limit=True).values_list("pk", flat=True))
+    thresholds = list(
+        Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True).order_by("pk")
+    )
+    lines = list(BudgetLine.objects.filter(pk__in=line_ids).select_related("project__team").order_by("pk"))
+    statuses = line_statuses(lines, now=now)
+    fresh = fresh_until(line_ids)
+    found = outlooks(lines, statuses, fresh, now=now)
+    keep_forecasts(lines, statuses, found, fresh, now=now)
+    flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__in=line_ids)}
+    judged = Judged(lines=len(lines))
+    today = Organisation.current().today(now)
+    for line in lines:
+        own = [threshold for threshold in thresholds if threshold.line_id == line.pk]
+        figures = figures_of(line, statuses[line.pk], found.get(line.pk), fresh.get(line.pk), now)
+        earlier = {
+            threshold.pk: Earlier(flag.state, flag.told_value_share, flag.muted_until)
+            for threshold in own
+            if (flag := flags.get(threshold.pk)) is not None
+        }
+        for verdict in judge([watched_of(threshold) for threshold in own], figures, earlier, today):
+            threshold = next(each for each in own if each.pk == verdict.watched.key)
+            write_verdict(line, threshold, flags.get(threshold.pk), verdict, found.get(line.pk), judged, now=now)
+    return judged
+
+
+def watched_of(threshold: Threshold) -> Watched:
+    return Watched(threshold.pk, threshold.basis, threshold.share, threshold.amount, threshold.quantile)
+
+
+def figures_of(
+    line: BudgetLine, status: LineStatus, outlook: Outlook | None, fresh: datetime | None, now: datetime
+) -> Figures:
+    return Figures(
+        budget=status.budget,
+        actual=status.actual,
+        committed=status.committed,
+        forecast={"p10": outlook.p10, "p50": outlook.p50, "p90": outlook.p90} if outlook else {},
+        is_known=not status.rates_missing,
+        is_fresh=fresh is None or now - fresh <= STALE or line.end <= Organisation.current().today(now),
+        is_closed=line.closed_at is not None,
+    )
+
+
+def write_verdict(
+    line: BudgetLine,
+    threshold: Threshold,
+    flag: Flag | None,
+    verdict: Verdict,
+    outlook: Outlook | None,
+    judged: Judged,
+    *,
+    now: datetime,
+) -> None:
+    """The flag as it stands now; a crossing where it changed sides; word of it to those who have to know."""
+    if flag is None:
+        flag = Flag(line=line, threshold=threshold, crossed_at=now)
+    if verdict.transition == CROSSED:
+        flag.crossed_at = now
+        flag.cause, flag.acknowledged_by, flag.acknowledged_at = "", None, None
+    if verdict.tell:
+        flag.told_value_share = verdict.share
+    if verdict.state != Flag.State.MUTED:
+        flag.muted_until = None
+    flag.state = verdict.state
+    flag.value, flag.limit, flag.incomplete = verdict.value, verdict.limit, verdict.is_incomplete
+    flag.save()
+    if verdict.transition:
+        crossing = Crossing.objects.create(
+            flag=flag,
+            kind=verdict.transition,
+            at=now,
+            value=verdict.value,
+            limit=verdict.limit,
+            incomplete=verdict.is_incomplete,
+            told=verdict.tell,
+            is_overrun=threshold.is_limit,
+        )
+        if verdict.transition in (CROSSED, UNCROSSED):
+            (judged.crossed if verdict.transition == CROSSED else judged.uncrossed).append(crossing)
+            record_crossing(flag, verdict)
+        if verdict.transition == CROSSED and threshold.is_limit and line.freezes_at_limit:
+            freeze_line(line, by=None, reason=_("The limit was reached."), now=now)
+    if verdict.tell:
+        day = outlook.passes(verdict.limit) if outlook else None
+        judged.notifications += messages.tell_of_flag(flag, verdict.share, passes_on=day)
+
+
+def record_crossing(flag: Flag, verdict: Verdict) -> None:
+    activity.record(
+        "flag.crossed" if verdict.transition == CROSSED else "flag.uncrossed",
+        by=None,
+        project=flag.line.project,
+        subject=flag,
+        threshold=str(flag.threshold),
+        basis=flag.threshold.basis,
+        value=round_money(verdict.value, flag.line.currency),
+        limit=round_money(verdict.limit, flag.line.currency),
+        **facts_of(flag.line),
+    )
+
+
+def keep_forecasts(
+    lines: Sequence[BudgetLine],
+    statuses: dict[int, LineStatus],
+    found: dict[int, Outlook],
+    fresh: dict[int, datetime],
+    *,
+    now: datetime,
+) -> None:
+    """Keep each forecast that says something new."""
+    latest = latest_forecasts(found)
+    rows = []
+    for line in lines:
+        outlook = found.get(line.pk)
+        if outlook is None:
+            continue
+        amounts = {
+            name: round_money(getattr(outlook, name), line.currency)
+            for name in ("p10", "p50", "p90", "to_come", "baseline")
+        }
+        day = outlook.passes(statuses[line.pk].budget)
+        known, before = fresh.get(line.pk), latest.get(line.pk)
+        same = before is not None and (before.fresh_until, before.passes_limit_on) == (known, day)
+        if same and all(getattr(before, name) == amount for name, amount in amounts.items()):
+            continue
+        rows.append(Forecast(line=line, at=now, fresh_until=known, passes_limit_on=day, **amounts))
+    Forecast.objects.bulk_create(rows)
+
+
+# ---- what people answer
+
+
+@transaction.atomic
+def acknowledge_flag(flag: Flag, *, by: User, cause: str, now: datetime | None = None) -> Flag:
+    """State in writing why a threshold was reached. It stays quiet until it falls and is reached again."""
+    locked = lock_flag(flag)
+    check_may_answer(locked, by)
+    check_standing(locked)
+    if not cause.strip():
+        raise DomainError(
+            _("Say why the threshold was reached."),
+            faults=[Fault("cause", cause, _("is missing"), _("a sentence that others understand"))],
+        )
+    locked.state = Flag.State.ACKNOWLEDGED
+    locked.cause = cause.strip()
+    locked.acknowledged_by, locked.acknowledged_at = by, now or timezone.now()
+    locked.muted_until = None
+    locked.save()
+    activity.record(
+        "flag.acknowledged",
+        by=by,
+        project=locked.line.project,
+        subject=locked,
+        cause=locked.cause,
+        **facts_of(locked.line),
+    )
+    return locked
+
+
+@transaction.atomic
+def mute_flag(flag: Flag, *, by: User, until: date, now: datetime | None = None) -> Flag:
+    """Keep a flag quiet until a day. Then it stands again, if the threshold is still reached."""
+    locked = lock_flag(flag)
+    check_may_answer(locked, by)
+    check_standing(locked)
+    today = Organisation.current().today(now or timezone.now())
+    if not today < until <= today + timedelta(days=92):
+        raise DomainError(
+            _("Choose a day within the next three months."),
+            faults=[
+                Fault("until", str(until), _("is not within the next three months"), str(today + timedelta(days=14)))
+            ],
+        )
+    locked.state = Flag.State.MUTED
+    locked.muted_until = until
+    locked.save()
+    activity.record(
+        "flag.muted", by=by, project=locked.line.project, subject=locked, muted_until=until, **facts_of(locked.line)
+    )
+    return locked
+
+
+def lock_flag(flag: Flag) -> Flag:
+    """The flag as it is now, with the lock that the judge takes."""
+    Threshold.objects.select_for_update(of=("self",)).get(pk=flag.threshold_id)
+    return Flag.objects.select_related("line__project__team", "threshold").get(pk=flag.pk)
+
+
+def check_may_answer(flag: Flag, by: User) -> None:
+    team = flag.line.project.team
+    if not (permissions.may_write_plans(by, team) or permissions.may_fund(by, team)):
+        raise DomainError(_("Warnings of %(team)s are answered by its members, managers and finance.") % {"team": team})
+
+
+def check_standing(flag: Flag) -> None:
+    if flag.state not in (Flag.State.ABOVE, Flag.State.ACKNOWLEDGED, Flag.State.MUTED):
+        raise DomainError(_("This warning does not stand any more."), code="wrong_state")

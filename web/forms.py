@@ -1,0 +1,39 @@
+"""What forms of several pages share: amounts, and refusals beside the fields they are about."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError
+from core.money import parse_amount
+
+
+class MoneyField(forms.DecimalField):
+    """An amount in plain digits; thousands separators and blanks are understood."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("widget", forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}))
+        super().__init__(max_digits=28, decimal_places=4, **options)
+
+    def to_python(self, value: Any) -> Decimal | None:
+        if value in self.empty_values:
+            return None
+        text = str(value).strip().replace(",", "").replace(" ", "").replace("\u2212", "-")
+        try:
+            return parse_amount(text)
+        except ValueError as error:
+            raise ValidationError(_("Write an amount such as 12500.50.")) from error
+
+
+def refuse(form: forms.Form, refused: DomainError) -> None:
+    """The refusal beside the fields it names, else above the form."""
+    for fault in refused.faults:
+        words = f"{fault.message} ({fault.accepted})" if fault.accepted else fault.message
+        form.add_error(fault.path if fault.path in form.fields else None, words)
+    if not refused.faults or not any(fault.path in form.fields for fault in refused.faults):
+        form.add_error(None, refused.message)

@@ -1,0 +1,348 @@
+"""Budget lines: opening one, its page with every entry, and the forms that move money on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from budgets.models import BudgetLine, Entry, Proposal, Threshold
+from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
+from budgets.periods import calendar_period, project_period
+from budgets.services import ledger
+from budgets.services import lines as line_services
+from core.errors import DomainError
+from core.months import Month, Period
+from core.vocabulary import Category
+from overruns.models import Flag
+from teams import labels, permissions
+from teams.models import Organisation, Project, User
+from web.forms import MoneyField, refuse
+from web.line_rows import LineRow, burn_of, line_rows
+
+PAGE_LENGTH = 50
+
+
+def visible_line(request: HttpRequest, slug: str, line_id: int) -> BudgetLine:
+    """The line, if this person may see its project; else it does not exist."""
+    lines = BudgetLine.objects.visible_to(request.user).select_related("project__team")
+    return get_object_or_404(lines, pk=line_id, project__slug=slug)
+
+
+# ---- opening
+
+
+class LineForm(forms.Form):
+    """A new line: what for, when, how it counts, and its first money."""
+
+    category = forms.ChoiceField(label=gettext_lazy("Category"), choices=LINE_CHOICES)
+    task_type = forms.ChoiceField(
+        label=gettext_lazy("Only for the task"),
+        choices=[("", gettext_lazy("every task")), *TASK_CHOICES],
+        required=False,
+    )
+    period_kind = forms.ChoiceField(label=gettext_lazy("Period"), choices=BudgetLine.PeriodKind.choices)
+    start = forms.DateField(
+        label=gettext_lazy("That contains"), widget=forms.DateInput(attrs={"type": "date"}), required=False
+    )
+    basis = forms.ChoiceField(
+        label=gettext_lazy("Counts"),
+        choices=labels.choices(labels.BASES),
+        help_text=gettext_lazy(
+            "Effective: by day of use, commitments amortised. Billed: by billing month, as invoiced."
+        ),
+    )
+    charge_categories = forms.MultipleChoiceField(
+        label=gettext_lazy("Charges that count"),
+        choices=labels.choices(labels.CHARGE_CATEGORIES),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    amount = MoneyField(label=gettext_lazy("First grant"), required=False)
+    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=300)
+
+
+@login_required
+def line_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Open a line, and grant its first money."""
+    project = get_object_or_404(Project.objects.visible_to(request.user).select_related("team"), slug=slug)
+    if not permissions.may_fund(request.user, project.team):
+        messages.error(request, _("Lines are opened by managers of the team, directors and finance."))
+        return redirect("project", slug)
+    today = Organisation.current().today(timezone.now())
+    start = {
+        "category": request.GET.get("category", "compute"),
+        "period_kind": "project" if project.starts_on and project.ends_on else "year",
+        "start": project.starts_on or today,
+        "charge_categories": line_services.every_charge_category(),
+    }
+    form = LineForm(request.POST or None, initial=start)
+    if request.method == "POST" and form.is_valid():
+        try:
+            line = open_from(form.cleaned_data, project, request.user, today)
+        except DomainError as refused:
+            refuse(form, refused)
+        else:
+            messages.success(request, _("The line %(line)s is open.") % {"line": line})
+            return redirect("line", slug, line.pk)
+    return render(request, "web/projects/line_new.html", {"form": form, "project": project})
+
+
+def open_from(asked: dict[str, Any], project: Project, by: User, today: date) -> BudgetLine:
+    """The line that the form describes, with its first grant where one is stated."""
+    line = line_services.open_line(
+        by=by,
+        project=project,
+        category=asked["category"],
+        task_type=asked["task_type"],
+        period_kind=asked["period_kind"],
+        period=period_of(asked["period_kind"], asked["start"] or today, project),
+        basis=asked["basis"],
+        charge_categories=asked["charge_categories"],
+    )
+    if asked["amount"]:
+        ledger.grant(line, by=by, amount=asked["amount"], reason=asked["reason"] or _("First grant"))
+    return line
+
+
+def period_of(kind: str, day: date, project: Project) -> Period:
+    """The period of a kind around a day; a project's life needs its dates."""
+    if kind != BudgetLine.PeriodKind.PROJECT:
+        fiscal = Organisation.current().fiscal_year_starts_in
+        return calendar_period(kind, Month.of(day), fiscal_year_starts_in=fiscal)
+    if not (project.starts_on and project.ends_on):
+        raise DomainError(_("The project has no dates; choose a month, a quarter or a year."))
+    return project_period([], project.starts_on, project.ends_on)
+
+
+# ---- the page
+
+
+class GrantForm(forms.Form):
+    amount = MoneyField(
+        label=gettext_lazy("New money"), help_text=gettext_lazy("A negative amount takes back what is still free.")
+    )
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
+
+
+class TransferForm(forms.Form):
+    target = forms.ModelChoiceField(BudgetLine.objects.none(), label=gettext_lazy("To the line"))
+    amount = MoneyField(label=gettext_lazy("Amount"), min_value=0)
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
+
+    def __init__(self, *arguments: Any, line: BudgetLine, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fields["target"].queryset = transfer_targets(line)
+        self.fields["target"].label_from_instance = line_label
+
+
+class ReleaseForm(forms.Form):
+    proposal = forms.ModelChoiceField(Proposal.objects.none(), label=gettext_lazy("Proposal"))
+    amount = MoneyField(label=gettext_lazy("Amount"), min_value=0)
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
+
+    def __init__(self, *arguments: Any, line: BudgetLine, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.fields["proposal"].queryset = Proposal.objects.filter(entries__line=line, closed_at=None).distinct()
+
+
+class ThresholdForm(forms.Form):
+    basis = forms.ChoiceField(label=gettext_lazy("Of what"), choices=Threshold.Basis.choices)
+    percent = forms.DecimalField(label=gettext_lazy("At"), min_value=1, max_value=1000, decimal_places=2)
+    quantile = forms.ChoiceField(
+        label=gettext_lazy("Quantile of the forecast"),
+        choices=Threshold.Quantile.choices,
+        initial="p50",
+        required=False,
+    )
+
+
+class ReasonForm(forms.Form):
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
+
+
+def transfer_targets(line: BudgetLine) -> Any:
+    """Open lines of the same currency in the same project, except contingency, which takes nothing."""
+    return (
+        BudgetLine.objects.open()
+        .filter(project=line.project_id, currency=line.currency)
+        .exclude(pk=line.pk)
+        .exclude(category=Category.CONTINGENCY)
+    )
+
+
+def line_label(line: BudgetLine) -> str:
+    return f"{line} · {line.start:%Y-%m-%d} – {line.end:%Y-%m-%d}"
+
+
+@login_required
+def line(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    return line_page(request, visible_line(request, slug, line_id))
+
+
+def line_page(request: HttpRequest, found: BudgetLine, **bound: forms.Form) -> HttpResponse:
+    """The page of a line; a form that was refused comes back with what is wrong."""
+    now = timezone.now()
+    (row,) = line_rows([found])
+    burn, outlook = burn_of(row, now=now)
+    entries = Entry.objects.filter(line=found).select_related("by", "proposal").order_by("-at", "-id")
+    page = Paginator(entries, PAGE_LENGTH).get_page(request.GET.get("page"))
+    team = found.project.team
+    words = {
+        "line": found,
+        "project": found.project,
+        "row": row,
+        "burn": burn,
+        "outlook": outlook,
+        "runs_out": outlook.passes(row.status.budget) if outlook else None,
+        "held": held_rows(found, row),
+        "page": page,
+        "partners": transfer_partners(page.object_list),
+        "thresholds": threshold_rows(found),
+        "missing": [f"{currency} {month}" for month, currency in row.status.rates_missing],
+        "may_fund": permissions.may_fund(request.user, team),
+        "may_transfer": permissions.may_transfer(request.user, team),
+        "may_release": permissions.may_fund(request.user, team) or permissions.may_write_plans(request.user, team),
+        "grant": bound.get("grant") or GrantForm(),
+        "transfer": bound.get("transfer") or TransferForm(line=found),
+        "release": bound.get("release") or ReleaseForm(line=found),
+        "threshold": bound.get("threshold") or ThresholdForm(),
+        "unfreeze": bound.get("unfreeze") or ReasonForm(),
+        "refused": next(iter(bound), ""),
+    }
+    return render(request, "web/projects/line.html", words)
+
+
+def held_rows(found: BudgetLine, row: LineRow) -> list[dict[str, Any]]:
+    """What each proposal was promised here, has used and still holds."""
+    ids = [int(reference.removeprefix("P-")) for reference in row.status.promises]
+    proposals = Proposal.objects.in_bulk(ids)
+    return [
+        {"proposal": proposals[int(reference.removeprefix("P-"))], "promise": promise}
+        for reference, promise in row.status.promises.items()
+    ]
+
+
+def transfer_partners(entries: Sequence[Entry]) -> dict[Any, BudgetLine]:
+    """Per transfer the line at its other end."""
+    numbers = [entry.transfer for entry in entries if entry.transfer]
+    own = {entry.pk for entry in entries}
+    others = Entry.objects.filter(transfer__in=numbers).exclude(pk__in=own).select_related("line")
+    return {entry.transfer: entry.line for entry in others}
+
+
+def threshold_rows(found: BudgetLine) -> list[dict[str, Any]]:
+    """Every threshold that is watched, with its flag."""
+    flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line=found)}
+    return [
+        {"threshold": threshold, "flag": flags.get(threshold.pk)} for threshold in found.thresholds.filter(active=True)
+    ]
+
+
+# ---- what the forms do
+
+
+def act(
+    request: HttpRequest, slug: str, line_id: int, name: str, form: forms.Form, change: Callable, said: str
+) -> HttpResponse:
+    """Check the form, do what it asks, and say so; a refusal comes back on the page beside the form."""
+    found = visible_line(request, slug, line_id)
+    if form.is_valid():
+        try:
+            change(found, form.cleaned_data)
+        except DomainError as refused:
+            refuse(form, refused)
+        else:
+            messages.success(request, said)
+            return redirect("line", slug, line_id)
+    return line_page(request, found, **{name: form})
+
+
+@login_required
+@require_POST
+def line_grant(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        ledger.grant(found, by=request.user, amount=asked["amount"], reason=asked["reason"])
+
+    return act(request, slug, line_id, "grant", GrantForm(request.POST), change, _("The money is on the line."))
+
+
+@login_required
+@require_POST
+def line_transfer(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        ledger.transfer(found, asked["target"], by=request.user, amount=asked["amount"], reason=asked["reason"])
+
+    form = TransferForm(request.POST, line=visible_line(request, slug, line_id))
+    return act(request, slug, line_id, "transfer", form, change, _("The money has moved."))
+
+
+@login_required
+@require_POST
+def line_release(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        ledger.release(found, asked["proposal"], by=request.user, amount=asked["amount"], reason=asked["reason"])
+
+    form = ReleaseForm(request.POST, line=visible_line(request, slug, line_id))
+    return act(request, slug, line_id, "release", form, change, _("The money is free again."))
+
+
+@login_required
+@require_POST
+def line_threshold(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        line_services.add_threshold(
+            found, by=request.user, basis=asked["basis"], share=asked["percent"] / 100, quantile=asked["quantile"]
+        )
+
+    return act(
+        request, slug, line_id, "threshold", ThresholdForm(request.POST), change, _("The line is watched there too.")
+    )
+
+
+@login_required
+@require_POST
+def threshold_stop(request: HttpRequest, slug: str, line_id: int, threshold_id: int) -> HttpResponse:
+    found = visible_line(request, slug, line_id)
+    threshold = get_object_or_404(found.thresholds, pk=threshold_id)
+    try:
+        line_services.stop_threshold(threshold, by=request.user)
+    except DomainError as refused:
+        messages.error(request, refused.message)
+    return redirect("line", slug, line_id)
+
+
+@login_required
+@require_POST
+def line_unfreeze(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        line_services.unfreeze_line(found, by=request.user, reason=asked["reason"])
+
+    return act(request, slug, line_id, "unfreeze", ReasonForm(request.POST), change, _("The line may be used again."))
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/lines/new/", line_new, name="line-new"),
+    path("projects/<slug:slug>/lines/<int:line_id>/", line, name="line"),
+    path("projects/<slug:slug>/lines/<int:line_id>/grant/", line_grant, name="line-grant"),
+    path("projects/<slug:slug>/lines/<int:line_id>/transfer/", line_transfer, name="line-transfer"),
+    path("projects/<slug:slug>/lines/<int:line_id>/release/", line_release, name="line-release"),
+    path("projects/<slug:slug>/lines/<int:line_id>/thresholds/", line_threshold, name="line-threshold"),
+    path(
+        "projects/<slug:slug>/lines/<int:line_id>/thresholds/<int:threshold_id>/stop/",
+        threshold_stop,
+        name="threshold-stop",
+    ),
+    path("projects/<slug:slug>/lines/<int:line_id>/unfreeze/", line_unfreeze, name="line-unfreeze"),
+]
