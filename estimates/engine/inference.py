@@ -70,7 +70,13 @@ def usable_memory_share() -> float:
 
 
 @quantity("accelerator", "Accelerators of a replica", "单副本卡数", when=serving, **TIER)
-def replica_accelerators(
+def replica_accelerators(tier_share: Array, accelerator_count: Array) -> Array:
+    """As planned, where the memory of the accelerator is not known."""
+    return accelerator_count * tier_share**0
+
+
+@replica_accelerators.variant(when=serving)
+def replica_by_memory(
     served_weights_gb: Array,
     memory_gb: Array,
     usable_memory_share: float,
@@ -81,12 +87,6 @@ def replica_accelerators(
     per_card = memory_gb * usable_memory_share
     needed = served_weights_gb if batch_cache_gb is None else served_weights_gb + batch_cache_gb
     return np.ceil(needed / per_card) * tier_share**0
-
-
-@replica_accelerators.variant(when=serving)
-def replica_within_memory_unknown(tier_share: Array, accelerator_count: Array) -> Array:
-    """As planned, where the memory of the accelerator is not known."""
-    return accelerator_count * tier_share**0
 
 
 @quantity("second / request", "Prefill of a request", "单请求预填充时间", source=POPE, when=serving, **TIER)
