@@ -200,5 +200,8 @@ class Format:
     timezone: str = "UTC"
     version: int = 1
     """Changes when the same text is read as other rows than before."""
-    records: Callable[[io.BufferedReader, Settings, Notes], Records] | None = None
+    records: Callable[[io.BufferedReader, Settings, Notes], Records | None] | None = None
+    """Answers None for a part that is a delimited table."""
+    whole_file: bool = False
+    """A row is judged by those before it (a totals row), so none may be passed over as known."""
     settings: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from io import BufferedReader
 
@@ -81,6 +82,8 @@ def likely_delimiter(first_line: bytes) -> str:
 
 def unknown_content(sample: Sample) -> str:
     """What the file looks like, for a refusal that helps."""
+    if sample.settings.encoding == "utf-8" and not _is_utf8(sample.head):
+        return _("The text is not UTF-8. For a GBK bill set encoding=gb18030.")
     start = sample.text.lstrip()[:1]
     if start in "{[":
         return _("The file is JSON of a kind no format knows. An export manifest is no bill: deliver the data files.")
@@ -89,3 +92,11 @@ def unknown_content(sample: Sample) -> str:
     if not sample.header.names or len(sample.header.names) < 2:
         return _("The file is no table: its first line has no separator.")
     return _("No format knows these columns. Choose a format, or map the columns of a generic CSV.")
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -125,8 +125,8 @@ class PartReader:
     ) -> None:
         self._context, self._reading = context, reading
         self._unpacked = unpacked
-        self._is_table = detected.format.records is None
         self._records = records_of(detected, context, stream)
+        self._is_table = isinstance(self._records, Table)
         self._header: Header = self._records.header
         self._rows: RowReader = detected.format.open(self._header, context.settings, context.notes)
         self._salt = print_salt(detected.format, context.settings, self._records.raw_header)
@@ -282,9 +282,9 @@ class PartReader:
 
 def records_of(detected: detection.Detected, context: Pass, stream: io.BufferedReader) -> Records:
     """The part's records, cut by the format's own hand or as a delimited table."""
-    if detected.format.records is not None:
-        return detected.format.records(stream, context.settings, context.notes)
-    return Table(stream, delimiter=detected.delimiter, encoding=context.settings.encoding)
+    cut = detected.format.records
+    own = cut(stream, context.settings, context.notes) if cut is not None else None
+    return own or Table(stream, delimiter=detected.delimiter, encoding=context.settings.encoding)
 
 
 def storable(text: str) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from core.errors import DomainError
 
 from ..delivery import Settings, read_settings
+from ..formats.detection import format_named
 from ..models import Import, Meaning, RejectedRow, Scope, Source
 from ..reading.faults import FileRefused
 from ..reading.notes import Notes
@@ -178,6 +179,9 @@ class Work:
         meaning = self._delivery.settings.get("meaning") or self._source.meaning
         newer = self._source.scopes.filter(issued_at__gt=self._delivery.ordered_by).exists()
         if not fast or not same_reader or newer or meaning != Meaning.STATEMENT:
+            return None
+        wanted = self._delivery.settings.get("format") or self._source.format
+        if wanted and format_named(wanted).whole_file:
             return None
         return live_rows(self._source)
 
