@@ -45,3 +45,22 @@ def four_factors(case: Case) -> dict[str, Any] | None:
         **{name: figure(factor) for name, factor in factors.items()},
         "useful_flops": figure(capacity * math.prod(factors.values())),
     }
+
+
+LAYOUTS = ("replicated", "planned", "sharded")
+
+
+def memory_of(case: Case) -> dict[str, Any] | None:
+    """Which layout fits the memory of a card; what is not known is None."""
+    if not case.has("memory_needed_gb"):
+        return None
+    available = case.median("memory_gb")
+    needed = {layout: case.median(f"memory_{layout}_gb") for layout in LAYOUTS}
+    return {
+        "available_gb": figure(available),
+        "state_gb": figure(case.median("model_state_gb")),
+        "layouts": [
+            {"layout": layout, "needed_gb": figure(gb), "fits": bool(gb <= available) if available > 0 else None}
+            for layout, gb in needed.items()
+        ],
+    }

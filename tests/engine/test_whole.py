@@ -1,0 +1,242 @@
+"""Life plans, pools, memory, layouts, months, and the difference of two plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from estimates.engine.difference import cause_of, difference
+from estimates.engine.plan import PlanRefused, parse_plan
+from tests.engine.makers import CATALOGUE, PRICES, TODAY, changed, estimated, p50, pretrain
+
+LAYERS = {"parameters": 1e9, "layers": 10, "hidden_size": 1000, "sequence_length": 2000}
+
+
+def life(**changes: Any) -> dict[str, Any]:
+    """Data work of two months, a run of 52 hours after it, and a store from the fourth month."""
+    certain = {"reliability": "none", "experiments": "none"}
+    document = {
+        "name": "life",
+        "task": "life",
+        "currency": "USD",
+        "start": "2027-01-01",
+        "model_error": "none",
+        "contingency": 0.1,
+        "members": [
+            {
+                "name": "data",
+                "task": "data_work",
+                "data": {"licence_cost": 1000},
+                "people": [{"role": "engineer", "fte": 1, "months": 2, "monthly_rate": 100}],
+            },
+            {
+                "name": "run",
+                "task": "pretrain",
+                "after": "data",
+                "model": {"parameters": 1e9},
+                "data": {"tokens": 1e12},
+                "compute": pretrain()["compute"],
+                **certain,
+            },
+            {"name": "store", "task": "vector_store", "start_month": 3, "vectors": {"count": 1e6, "months": 2}},
+        ],
+    }
+    return document | changes
+
+
+def test_a_life_is_the_sum_of_its_members() -> None:
+    answered = estimated(life())
+
+    parts = [member["cost"]["total"]["mean"] for member in answered["members"]]
+    assert len(parts) == 3
+    assert answered["cost"]["total"]["mean"] == pytest.approx(sum(parts))
+    assert answered["quantities"]["total_accelerator_hours"]["mean"] == pytest.approx(10_000 / 3)
+    assert answered["ask"]["total"] == pytest.approx(1.1 * sum(parts), abs=0.01)
+
+
+def test_the_members_of_a_life_fall_on_its_months() -> None:
+    answered = estimated(life())
+
+    months = {month["month"]: month["by_line"] for month in answered["cost"]["by_month"]}
+    assert [member["start_month"] for member in answered["members"]] == [0, 2, 3]
+    assert months["2027-01"]["data"] == 1000
+    assert months["2027-01"]["compute"] == months["2027-02"]["compute"] == 0
+    assert months["2027-03"]["compute"] == pytest.approx(20_000 / 3)
+    assert months["2027-04"]["storage"] > 0
+
+
+def test_the_streams_of_two_members_are_their_own() -> None:
+    ranged = {"low": 0.3, "mode": 0.5, "high": 0.7, "attention": "none"}
+    document = life()
+    document["members"] = [
+        {**document["members"][1], "name": name, "after": None, "compute": {**pretrain()["compute"], "mfu": ranged}}
+        for name in ("one", "two")
+    ]
+    for member in document["members"]:
+        del member["after"]
+    both = estimated(document)["cost"]["total"]
+    alone = estimated(document)["members"][0]["cost"]["total"]
+
+    assert both["p90"] - both["p10"] < 2 * (alone["p90"] - alone["p10"]) * 0.9
+
+
+def test_unlike_pools_share_the_work_by_what_they_can_do() -> None:
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 30, "mfu": 0.5},
+        {"accelerator": "a100-sxm-80gb", "peak_tflops": 250, "count": 20, "mfu": 0.5},
+    ]
+    answered = estimated(pretrain(compute={"pools": pools}))
+
+    # 30 · 500 and 20 · 125 TFLOPS: 6/7 and 1/7 of 6e21 FLOP
+    first, second = 6e21 * 6 / 7 / 5e14 / 3600, 6e21 / 7 / 1.25e14 / 3600
+    assert p50(answered, "ideal_accelerator_hours") == pytest.approx(first + second)
+    assert p50(answered, "compute_cost") == pytest.approx(first * 2 + second * 1)
+    assert p50(answered, "elapsed_hours") == pytest.approx(first / 30)
+    assert p50(answered, "idle_cost") == pytest.approx(0, abs=1e-6)
+    reference = (first * 1000 + second * 250) / 989
+    assert p50(answered, "equivalent_accelerator_hours") == pytest.approx(reference)
+
+
+def test_a_pool_that_is_given_too_much_makes_the_others_wait() -> None:
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 10, "mfu": 0.5, "share": 0.5},
+        {"accelerator": "a100-sxm-80gb", "peak_tflops": 500, "count": 10, "mfu": 0.5, "share": 0.5},
+    ]
+    answered = estimated(pretrain(compute={"pools": pools}))
+
+    slow = 3e21 / 2.5e14 / 3600 / 10
+    assert p50(answered, "elapsed_hours") == pytest.approx(slow)
+    assert p50(answered, "idle_accelerator_hours") == pytest.approx(slow * 20 - 3e21 / 2.5e14 / 3600 * 1.5)
+
+
+def test_sixteen_bytes_a_parameter_and_the_activations_must_fit() -> None:
+    answered = estimated(pretrain(model=LAYERS))
+
+    assert p50(answered, "model_state_gb") == 16
+    # 34 · 2000 · 1000 · 10 bytes
+    assert p50(answered, "activation_gb") == pytest.approx(0.68)
+    assert p50(answered, "memory_sharded_gb") == pytest.approx(16 / 64 + 0.68)
+    assert p50(answered, "memory_fits") == 1
+    layouts = {row["layout"]: row["fits"] for row in answered["memory"]["layouts"]}
+    assert layouts == {"replicated": True, "planned": True, "sharded": True}
+
+
+def test_a_pipeline_with_few_microbatches_slows_a_run_that_no_one_measured() -> None:
+    compute = {"accelerator": "h100-sxm-80gb", "count": 64, "parallelism": {"pipeline": 4, "microbatches": 9}}
+    answered = estimated(pretrain(model=LAYERS, compute=compute))
+
+    assert p50(answered, "pipeline_bubble") == pytest.approx(3 / 12)
+    plain = estimated(pretrain(model=LAYERS, compute={"accelerator": "h100-sxm-80gb", "count": 64}))
+    assert p50(answered, "accelerator_hours") == pytest.approx(p50(plain, "accelerator_hours") * 0.95 / 0.75)
+
+
+def test_a_run_over_new_year_falls_on_the_months_by_its_hours() -> None:
+    # 4 cards: 833.33 hours from 17 December: 360 in December, 473.33 in January
+    months = estimated(pretrain(start="2026-12-17", compute__count=4))["cost"]["by_month"]
+
+    assert [month["month"] for month in months[:2]] == ["2026-12", "2027-01"]
+    assert months[0]["by_line"]["compute"] == pytest.approx(360 * 4 * 2)
+    assert months[1]["by_line"]["compute"] == pytest.approx((2500 / 3 - 360) * 4 * 2)
+
+
+def test_data_that_ten_projects_use_is_paid_whole_and_carried_by_a_tenth() -> None:
+    cost = estimated(pretrain(data__licence_cost=1000, data__reusable_for_projects=10))["cost"]
+
+    assert cost["by_cause"]["data"]["mean"] == 1000
+    assert cost["total"]["mean"] - cost["amortised_total"]["mean"] == pytest.approx(900)
+
+
+def compared(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    return difference(
+        parse_plan(first), parse_plan(second), prices=PRICES, accelerators=CATALOGUE, prices_on=TODAY, samples=50
+    )
+
+
+def test_a_difference_is_told_by_cause_and_adds_up() -> None:
+    bare = pretrain(
+        storage={"keep_last": 0, "keep_milestones": 0, "log_gb_per_day": 0}, compute__price_per_accelerator_hour=2
+    )
+    other = changed(
+        bare,
+        data__tokens=2e12,
+        compute__mfu={"value": 0.4, "attention": "none"},
+        compute__price_per_accelerator_hour=3,
+        people=[{"role": "engineer", "fte": 1, "months": 1, "monthly_rate": 700}],
+    )
+
+    found = compared(bare, other)
+
+    hours = 10_000 / 3
+    causes = {item["cause"]: item["amount"] for item in found["causes"]}
+    assert causes["scope"] == 700
+    assert causes["volume"] == pytest.approx(hours * 2, abs=0.01)
+    assert causes["efficiency"] == pytest.approx(hours * 2 * 2 * 0.25, abs=0.01)
+    assert causes["price"] == pytest.approx(hours * 2 * 1.25, abs=0.01)
+    assert sum(causes.values()) == pytest.approx(found["difference"], abs=1e-9)
+
+
+def test_a_plan_does_not_differ_from_itself() -> None:
+    found = compared(pretrain(), pretrain())
+
+    assert found["difference"] == 0
+    assert all(item["amount"] == 0 for item in found["causes"])
+
+
+def test_two_tasks_differ_in_scope() -> None:
+    found = compared(pretrain(), pretrain(task="evaluation", evaluation={"tokens": 1e9, "times": 1}))
+
+    causes = {item["cause"]: item["amount"] for item in found["causes"]}
+    assert causes["scope"] == found["difference"]
+
+
+def test_a_cut_of_compliance_between_two_versions_is_called_out() -> None:
+    found = compared(pretrain(data__compliance_cost=1000), pretrain(data__compliance_cost=100))
+
+    assert [warning["code"] for warning in found["warnings"]] == ["protected_cost_cut"]
+
+
+@pytest.mark.parametrize(
+    ("path", "cause"),
+    [
+        ("data.tokens", "volume"),
+        ("compute.mfu", "efficiency"),
+        ("compute.price_per_accelerator_hour", "price"),
+        ("data.licence_cost", "price"),
+        ("people", "scope"),
+        ("inference.batch", "efficiency"),
+        ("inference.requests_per_day", "volume"),
+    ],
+)
+def test_every_input_has_a_cause(path: str, cause: str) -> None:
+    assert cause_of(path) == cause
+
+
+def refused(document: dict[str, Any]) -> set[str]:
+    with pytest.raises(PlanRefused) as refusal:
+        estimated(document)
+    return {fault.path for fault in refusal.value.faults}
+
+
+def test_an_accelerator_that_nobody_knows_is_refused_unless_its_peak_is_given() -> None:
+    assert refused(pretrain(compute={"accelerator": "b9000", "count": 8, "mfu": 0.4})) == {"compute.accelerator"}
+    assert estimated(pretrain(compute__accelerator="b9000", compute__price_per_accelerator_hour=1))["feasible"]
+
+
+def test_a_precision_that_the_accelerator_lacks_is_refused() -> None:
+    compute = {"accelerator": "a100-sxm-80gb", "count": 8, "mfu": 0.4, "precision": "fp8"}
+
+    assert refused(pretrain(compute=compute)) == {"compute.precision"}
+
+
+def test_own_cards_without_a_power_are_refused_rather_than_run_for_free() -> None:
+    own = {"capital": 1, "life_hours": 1000, "occupancy": 1, "pue": 1, "electricity_price": 1}
+    compute = {"peak_tflops": 1000, "memory_gb": 80, "count": 8, "mfu": 0.4, "mode": "own", "own": own}
+
+    assert "compute.own.board_kw" in refused(pretrain(compute=compute))
+
+
+def test_a_decoder_without_layers_is_refused_rather_than_served_without_a_cache() -> None:
+    document = pretrain(task="inference", inference={"requests_per_day": 1000, "input_tokens": 10, "output_tokens": 10})
+
+    assert "inference.kv_bytes_per_token" in refused(document)
