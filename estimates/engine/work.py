@@ -29,12 +29,6 @@ def input_gradient_flops_per_parameter_token() -> float:
     return 2.0
 
 
-@quantity(PER_PARAMETER_TOKEN, "Backward pass to the weights", "反向传播（对权重）", source=KAPLAN)
-def weight_gradient_flops_per_parameter_token() -> float:
-    """Gradients of the weights, as dear as a forward pass."""
-    return 2.0
-
-
 @quantity("FLOP / token**2", "Attention, per layer, width and context", "注意力计算系数", source=PALM)
 def attention_flops_factor() -> float:
     """Forward 4, backward 8, of the products of queries with keys and of weights with values, counted in full."""
