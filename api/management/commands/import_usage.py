@@ -11,6 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
+from api import judging
 from core.errors import DomainError
 from usage import services
 from usage.models import Import, Source
@@ -68,6 +69,7 @@ class Command(BaseCommand):
 
     def _judge(self) -> None:
         """Judge the budget lines that were touched, as the worker does after an import."""
+        judging.judge_touched()
 
     def _say(self, answer: dict[str, Any], as_json: bool) -> None:
         if as_json:
