@@ -89,6 +89,28 @@ def metered_days(line_ids: Iterable[int], *, since: date | None = None, on: date
     ]
 
 
+def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:
+    """What was used on the lines and has no price yet, so that its cost is not known."""
+    rows = _rows(
+        """
+        SELECT DISTINCT line.id, coalesce(nullif(meter.accelerator, ''), nullif(meter.sku, ''), meter.service)
+        FROM budgets_budgetline line
+        JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = line.category
+         AND used.day >= line.start AND used.day < line."end" AND used.currency = ''
+        JOIN usage_meter meter ON meter.id = used.meter_id
+        JOIN usage_source source ON source.id = meter.source_id AND source.money = 'rate_card'
+        WHERE line.id = ANY (%(lines)s) ORDER BY 1, 2
+        """,
+        line_ids,
+        date.min,
+        date.max,
+    )
+    missing: dict[int, list[str]] = {}
+    for line, what in rows:
+        missing.setdefault(line, []).append(what)
+    return missing
+
+
 def _rows(sql: str, line_ids: Iterable[int], since: date, on: date) -> Sequence[tuple]:
     with connection.cursor() as cursor:
         cursor.execute(sql, {"lines": sorted(set(line_ids)), "since": since, "on": on})
