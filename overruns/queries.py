@@ -49,7 +49,7 @@ def standing_flags(lines: Iterable[BudgetLine]) -> dict[int, list[Flag]]:
 
 def latest_forecasts(line_ids: Iterable[int]) -> dict[int, Forecast]:
     """The newest forecast of each line."""
-    rows = Forecast.objects.filter(line__in=list(line_ids)).order_by("line", "-at", "-id").distinct("line")
+    rows = Forecast.objects.filter(line__in=list(line_ids)).order_by("line_id", "-at", "-id").distinct("line_id")
     return {forecast.line_id: forecast for forecast in rows}
 
 
