@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from core.errors import DomainError
+from core.money import exact_text
 from teams import permissions
 from teams.models import User
 
@@ -120,19 +121,8 @@ class PriceForm(ModelForm):
 @admin.register(Price)
 class PriceAdmin(KeepersAdmin):
     form = PriceForm
-    list_display = [
-        "item",
-        "kind",
-        "provider",
-        "region",
-        "mode",
-        "amount",
-        "currency",
-        "valid_from",
-        "verification",
-        "withdrawn",
-    ]
-    list_filter = ["kind", "mode", "verification", "withdrawn", "currency", "provider"]
+    list_display = ["item", "kind", "offered_by", "mode", "price", "valid_from", "verification", "withdrawn"]
+    list_filter = ["kind", "mode", "verification", "withdrawn", "provider"]
     search_fields = ["item", "provider", "region", "source", "note"]
     date_hierarchy = "valid_from"
     ordering = ["-id"]
@@ -150,6 +140,14 @@ class PriceAdmin(KeepersAdmin):
             },
         ),
     )
+
+    @admin.display(description=_("provider"), ordering="provider")
+    def offered_by(self, row: Price) -> str:
+        return " · ".join(part for part in (row.provider, row.region) if part)
+
+    @admin.display(description=_("price"), ordering="amount")
+    def price(self, row: Price) -> str:
+        return f"{exact_text(row.amount)} {row.currency}/{row.get_unit_display()}"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -76,7 +77,7 @@ def card_of(plan: Plan, answer: Mapping[str, Any], *, headroom: Decimal | None, 
         ask_label=ask_label(answer["contingency"]["share"]),
         shares=shares_of(cost["by_cause"]),
         facts=tuple(facts_of(answer["quantities"])),
-        drivers=tuple(drivers_of(answer.get("sensitivity") or [])),
+        drivers=tuple(drivers_of(plan, answer["sensitivity"])),
         middle=total["p50"] or 0.0,
         missing=tuple(dict.fromkeys(missing_text(use) for use in answer["price_missing"])),
         chances=tuple(chances_of(answer["probability"])),
@@ -184,18 +185,37 @@ def chances_of(probability: Mapping[str, float | None]) -> list[str]:
 # ---- what moves it
 
 
-def drivers_of(sensitivity: Sequence[Mapping[str, Any]]) -> list[Driver]:
+def drivers_of(plan: Plan, sensitivity: Sequence[Mapping[str, Any]]) -> list[Driver]:
     """The ranges that move the total most."""
-    moving = [one for one in sensitivity if one["low"] is not None and one["high"] != one["low"]]
-    return [Driver(input_label(one["input"]), one["low"], one["high"]) for one in moving[:MOST_DRIVERS]]
+    moving = [one for one in sensitivity if one["low"] is not None and one["high"] != one["low"]][:MOST_DRIVERS]
+    rows = Counter(row_name(plan, one["input"]) for one in moving)
+    return [Driver(input_label(plan, one["input"], rows), one["low"], one["high"]) for one in moving]
 
 
-def input_label(name: str) -> str:
-    """An input by its label; a figure of a row with the number of the row."""
-    place = field_path(name)
+def input_label(plan: Plan, name: str, rows: Mapping[str, int]) -> str:
+    """An input by its label; the only figure of a row by what the row is called, as there is little room."""
+    place = field_path(ERRORS_OF.get(name, name))
     declared = FIELDS.get(pattern_of(place))
     if declared is None:
         english, chinese, _unit = leaf_words(name)
         return words_of(english, chinese)
-    rows = [str(int(step) + 1) for step in place.split(".") if step.isdigit()]
-    return " ".join([words(declared.label), *rows])
+    row = row_name(plan, place)
+    if not row:
+        return words(declared.label)
+    return row if rows[row] == 1 else f"{row}: {words(declared.label)}"
+
+
+ERRORS_OF = {"model_error": "model_error.sigma"}
+"""Inputs that the engine calls otherwise than the plan does."""
+
+
+def row_name(plan: Plan, place: str) -> str:
+    """What the row of a list is called: a role, a rung, a peak; else its number."""
+    steps = place.split(".")
+    number = next((step for step in steps if step.isdigit()), None)
+    if number is None:
+        return ""
+    rows = plan.rows(".".join(steps[: steps.index(number)]))
+    cells = rows[int(number)] if int(number) < len(rows) else {}
+    named = next((cells[key] for key in ("role", "name", "accelerator") if cells.get(key)), None)
+    return str(named) if named else str(int(number) + 1)

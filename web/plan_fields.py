@@ -39,6 +39,7 @@ SUGGESTIONS = {
 """Lists of values that may be picked, by the field that offers them."""
 LINE = 200
 """As much text as fits one line."""
+PLACES = {path: place for place, path in enumerate(FIELDS)}
 NEW = "_new"
 """A cell that keeps a row nobody has filled in yet."""
 
@@ -249,8 +250,9 @@ def document_of(post: QueryDict) -> Document:
 
 
 def order_of(name: str) -> tuple[int, str]:
-    """Figures before their conventions, so that a convention finds what it belongs to."""
-    return (name.count("."), name)
+    """As the fields are declared: figures before their conventions, rows in their order."""
+    pattern = pattern_of(name.removeprefix(PREFIX).partition(PART)[0])
+    return (PLACES.get(pattern, len(PLACES)), name)
 
 
 def put_posted(document: Document, name: str, text: str) -> None:
@@ -315,19 +317,28 @@ def row_at(rows: list[Any], number: int) -> dict[str, Any]:
 
 
 def tidy(document: Document) -> Document:
-    """Without rows that nobody filled in at the end of a list, and a convention that belongs to no figure."""
+    """Without rows that nobody filled in at the end of a list, half ranges, and conventions of no figure."""
     for path in TABLES:
         rows = value_at(document, path)
         while isinstance(rows, list) and rows and not rows[-1]:
             rows.pop()
-    for path, declared in FIELDS.items():
-        figure = value_at(document, path) if declared.convention else None
-        if isinstance(figure, dict) and not RANGE_KEYS & figure.keys():
-            if declared.baseline:
-                figure["value"] = "baseline"
-            else:
-                document[path.split(".")[0]].pop(declared.key)
+    for path in list(PLACES):
+        figure = value_at(document, path) if "*" not in path else None
+        if isinstance(figure, dict) and FIELDS[path].kind is Kind.NUMBER:
+            tidy_figure(document, path, figure)
     return document
+
+
+def tidy_figure(document: Document, path: str, figure: dict[str, Any]) -> None:
+    """A range with nothing but its middle is that number; a convention alone goes with what history says."""
+    given = RANGE_KEYS & figure.keys()
+    if given in ({"mode"}, {"p50"}):
+        middle = figure.pop(given.pop())
+        set_figure(document, path, {"value": middle, **figure} if figure else middle)
+    elif not given and FIELDS[path].baseline:
+        figure["value"] = "baseline"
+    elif not given:
+        value_at(document, path.rpartition(".")[0]).pop(FIELDS[path].key)
 
 
 # ---- changes to the shape of the form

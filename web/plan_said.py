@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from core.errors import Fault
 from estimates.engine.plan import Plan
 from web.plan_fields import Document, words_of
-from web.plan_groups import GROUPS, State, field_path, group_key, state_of
+from web.plan_groups import GROUPS, State, field_path, group_key, is_missing, state_of
 from web.plan_hints import Said, hints_of
 
 PLACES = {
@@ -45,7 +47,9 @@ def said_of(plan: Plan | None, answer: Mapping[str, Any] | None, faults: Sequenc
     said = hints_of(plan, answer) if plan is not None and answer is not None else {}
     for fault in faults:
         place = field_path(fault.path)
-        if place and not (place in said and said[place].kind == "error"):
+        if place and is_missing(fault):
+            said[place] = Said(_("needed"))
+        elif place and not (place in said and said[place].kind == "error"):
             sentence = f"{fault.message} {accepted_text(fault)}".strip()
             said[place] = Said(sentence, "error")
     return said
@@ -62,7 +66,7 @@ def warning_group(warning: Mapping[str, Any]) -> str:
 def notices_of(answer: Mapping[str, Any] | None) -> dict[str, list[str]]:
     """The warnings of an answer as sentences, by the part of the form they belong to."""
     found: dict[str, list[str]] = {key: [] for key in GROUPS}
-    for warning in (answer or {}).get("warnings") or []:
+    for warning in answer["warnings"] if answer else ():
         found[warning_group(warning)].append(words_of(warning["message"], warning["message_zh"]))
     return found
 

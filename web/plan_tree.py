@@ -10,7 +10,7 @@ from web import figures
 from web.plan_card import count_text, scientific
 from web.plan_fields import words_of
 
-OPEN_LEVELS = 2
+OPEN_LEVELS = 1
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Node:
 
 
 def tree_of(node: Mapping[str, Any], currency: str, depth: int = 0) -> Node:
-    """The engine's tree in the language of the moment. Two levels stand open."""
+    """The engine's tree in the language of the moment. The first level stands open."""
     unit = str(node["unit"]).replace("money", currency).replace(" ", "").replace("*", "·").replace("1/", "/")
     value, spread = value_texts(node["value"])
     return Node(

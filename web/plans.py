@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -32,13 +31,14 @@ from estimates.engine.explain import UnknownQuantity
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
 from estimates.models import Accelerator, Price, PriceKind
 from estimates.wording import fault_in_language
-from teams.models import Organisation, Project
+from teams.models import Project
 from web import plan_fields
 from web.plan_card import card_of
 from web.plan_fields import Document
 from web.plan_groups import groups_of, is_missing
 from web.plan_said import notices_of, said_of, states_of
 from web.plan_tree import tree_of
+from web.plan_yaml import yaml_of
 
 YAML_NAME = "plan_yaml"
 """The field that holds the whole plan as text, where a person edits it so."""
@@ -66,7 +66,8 @@ class Outcome:
 
 
 def today() -> date:
-    return Organisation.current().today(timezone.now())
+    """The organisation's day: its time zone is on for the length of a request."""
+    return timezone.localdate()
 
 
 # ---- for the pages that hold the form
@@ -158,16 +159,12 @@ def preview_context(found: Outcome, *, headroom: Decimal | None = None) -> dict[
 
 def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpResponse:
     """The estimate, the hints and the faults for the posted form, as parts that htmx puts in their places."""
-    found = outcome_of(document_from_post(request.POST), day=today())
-    context = preview_context(found, headroom=headroom)
+    document = document_from_post(request.POST)
+    found = outcome_of(document, day=today())
+    context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom)}
     before = request.POST.get("said", "").split()
     context["replaced"] = plan_fields.replaced_words(before, context["said"], found.document)
     return render(request, "web/plans/_preview.html", context)
-
-
-def yaml_of(document: Mapping[str, Any]) -> str:
-    """The document as a person would write it."""
-    return yaml.safe_dump(dict(document), allow_unicode=True, sort_keys=False, width=100)
 
 
 def value_lists() -> dict[str, list[tuple[str, str]]]:

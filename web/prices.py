@@ -26,10 +26,9 @@ from core.errors import DomainError
 from estimates import price_files, queries, services, tasks
 from estimates.models import Accelerator, Estimate, Price, PriceKind, PriceMode, Verification
 from teams import permissions
-from teams.models import Organisation
 from web.requests import PersonRequest
 
-ON_A_PAGE = 50
+ON_A_PAGE = 25
 SHOWN_ROWS = 500
 """How many rows of a file the preview shows; all of them count."""
 SHOWN_DRAFTS = 20
@@ -89,7 +88,8 @@ def host_of(source: str) -> str:
 
 
 def today() -> date:
-    return Organisation.current().today(timezone.now())
+    """The organisation's day: its time zone is on for the length of a request."""
+    return timezone.localdate()
 
 
 @login_required

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from core.errors import Fault
 from estimates.engine.fields import FIELDS
 from web.plan_fields import Control, element_id, words
-from web.plan_groups import field_path, pattern_of
+from web.plan_groups import field_path, is_missing, pattern_of
 
 register = template.Library()
 
@@ -58,9 +58,7 @@ def fault_link(fault: Fault) -> SafeString:
     declared = FIELDS.get(pattern_of(place))
     if declared is None:
         return format_html("<span>{} {}</span>", fault.path, fault.message)
+    said = "" if is_missing(fault) else fault.message
     return format_html(
-        '<a href="#{}">{}</a> <span class="muted">{}</span>',
-        element_id("field", place),
-        words(declared.label),
-        fault.message,
+        '<a href="#{}">{}</a> <span class="muted">{}</span>', element_id("field", place), words(declared.label), said
     )
