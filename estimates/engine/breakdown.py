@@ -50,17 +50,29 @@ class Breakdown:
     def months(self) -> int:
         return max((part.month_share.shape[0] for part in self.parts), default=1)
 
-    def by_month(self, parts: Sequence[Part]) -> Array:
-        """Money of each month in every sample: shape (months, 1 or samples).
-
-        Costs of one spread are added first: the months are the dear part.
-        """
-        spread: dict[int, tuple[Array, Array]] = {}
+    def spreads(self, parts: Iterable[Part]) -> list[tuple[Array, Array]]:
+        """Costs that fall on the months alike, added up: each month share once, with its money."""
+        found: dict[int, tuple[Array, Array]] = {}
         for part in parts:
-            share, so_far = spread.get(id(part.month_share), (part.month_share, np.zeros(1)))
-            spread[id(part.month_share)] = (share, so_far + part.samples)
+            share, so_far = found.get(id(part.month_share), (part.month_share, np.zeros(1)))
+            found[id(part.month_share)] = (share, so_far + part.samples)
+        return list(found.values())
+
+    def mean_by_month(self, parts: Iterable[Part]) -> Array:
+        """The mean of each month: shape (months,)."""
+        whole = np.zeros(self.months)
+        for share, money in self.spreads(parts):
+            if share.shape[1] == 1 or money.shape[0] == 1:
+                mean = share.mean(axis=1) * money.mean()
+            else:
+                mean = share @ money / money.shape[0]
+            whole[: mean.shape[0]] += mean
+        return whole
+
+    def by_month(self, parts: Sequence[Part]) -> Array:
+        """Money of each month in every sample: shape (months, 1 or samples)."""
         whole: Array = np.zeros((self.months, 1))
-        for share, money in spread.values():
+        for share, money in self.spreads(parts):
             monthly = share * money
             missing = self.months - monthly.shape[0]
             whole = whole + (np.pad(monthly, ((0, missing), (0, 0))) if missing else monthly)
@@ -132,10 +144,7 @@ def _grouped(costs: Breakdown, always: list[str], key_of: Callable[[Part], str])
 def month_answer(costs: Breakdown) -> list[dict[str, Any]]:
     """The months from the first to the last that costs anything, each with its mean by line."""
     whole = costs.by_month(costs.parts)
-    lines = {
-        str(line): costs.by_month([part for part in costs.parts if part.line is line]).mean(axis=-1)
-        for line in COST_LINES
-    }
+    lines = {str(line): costs.mean_by_month(part for part in costs.parts if part.line is line) for line in COST_LINES}
     figures = summaries({str(index): row for index, row in enumerate(whole)})
     last = max((index for index, row in enumerate(whole) if not np.all(row == 0)), default=0)
     return [

@@ -16,7 +16,7 @@ def cash_of(case: Case) -> tuple[Array, Array]:
     """Means by month: capital, and running money. Depreciation is in the total, but no cash leaves for it."""
     months = case.costs.months
     capital = np.zeros(months)
-    running = case.costs.by_month(case.costs.parts).mean(axis=-1)
+    running = case.costs.mean_by_month(case.costs.parts)
     if case.has("capital_outlay") and case.has("depreciation_in_total"):
         capital[0] = case.mean("capital_outlay")
         share = case.evaluation.samples_of("run_month_share", case.index)

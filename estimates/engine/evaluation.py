@@ -35,6 +35,8 @@ class Evaluation:
     contexts: list[Context]
     program: Program
     leaves: Mapping[str, list[Leaf]]
+    middle: Mapping[str, Array]
+    """The leaves at their medians, over 240 months; shape (plans, 1), with rows or months in front."""
     medians: Mapping[str, Array]
     """Every quantity with all inputs at their medians; shape (plans, 1)."""
     values: Mapping[str, Array]
@@ -52,7 +54,20 @@ class Evaluation:
     def price_of_nothing(self, name: str, plan: int) -> Array:
         """A price as it went into the evaluation: zero where nothing is bought at it, NaN where it is missed."""
         array = self.arrays[name]
-        return array[..., min(plan, array.shape[-2] - 1) :, :1][..., :1, :]
+        row = min(plan, array.shape[-2] - 1)
+        return array[..., row : row + 1, :1]
+
+    def middle_of(self, name: str, plan: int) -> Array:
+        """A leaf of one plan at its median, over the months shown."""
+        if name.startswith("price_"):
+            return self.price_of_nothing(name, plan) if np.isnan(self.middle[name]).any() else self._middle(name, plan)
+        return self._middle(name, plan)
+
+    def _middle(self, name: str, plan: int) -> Array:
+        array = self.middle[name]
+        row = min(plan, array.shape[-2] - 1)
+        array = array[..., row : row + 1, :]
+        return array[: self.contexts[plan].months] if self.leaves[name][plan].fixed is not None else array
 
     def median_of(self, name: str, plan: int) -> float:
         """A quantity with all inputs at their medians; NaN where it is not there."""
@@ -122,17 +137,19 @@ def evaluate(contexts: Sequence[Context], samples: int) -> Evaluation:
     contexts = list(contexts)
     program = program_of(contexts[0])
     leaves = _leaves(contexts, program)
-    medians = program.run(_at_medians(leaves))
+    middle = _at_medians(leaves)
+    medians = program.run(middle)
     if _mark_infeasible(contexts, medians):
         leaves = _leaves(contexts, program)
-        medians = {**medians, **program.run(_at_medians(leaves))}
+        middle = _at_medians(leaves)
+        medians = {**medians, **program.run(middle)}
     months = _months_shown(contexts, medians)
     arrays = {
         name: leaf_array(found, samples)[:months] if found[0].fixed is not None else leaf_array(found, samples)
         for name, found in leaves.items()
     }
     _forget_prices_of_nothing(contexts, arrays, medians)
-    return Evaluation(contexts, program, leaves, medians, program.run(arrays), arrays, samples)
+    return Evaluation(contexts, program, leaves, middle, medians, program.run(arrays), arrays, samples)
 
 
 def _leaves(contexts: Sequence[Context], program: Program) -> dict[str, list[Leaf]]:

@@ -73,7 +73,7 @@ def quantile(value: Range, share: float) -> float:
         return float(_from_scores(value, np.array([NormalDist().inv_cdf(share)]))[0])
     if value.high <= value.low:
         return value.mode
-    weights = _lagrange_weights((value.mode - value.low) / (value.high - value.low), _pert_nodes())
+    weights = _lagrange_weights((value.mode - value.low) / (value.high - value.low))
     return float(value.low + (value.high - value.low) * (weights @ _pert_quantile_at_nodes(share)))
 
 
@@ -81,9 +81,9 @@ def pert_quantiles(value: Pert, samples: int) -> Array:
     """The quantile of each slice of a PERT distribution, rising; closer than 1e-10 of its width."""
     if value.high <= value.low:
         return np.full(samples, value.mode)
-    nodes, table = _pert_table(samples)
+    table = _pert_table(samples)
     position = (value.mode - value.low) / (value.high - value.low)
-    return value.low + (value.high - value.low) * (_lagrange_weights(position, nodes) @ table)
+    return value.low + (value.high - value.low) * (_lagrange_weights(position) @ table)
 
 
 def beta_quantiles(alpha: float, beta: float, shares: Array) -> Array:
@@ -150,18 +150,20 @@ def _pert_quantile_at_nodes(share: float) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _pert_table(samples: int) -> tuple[Array, Array]:
+def _pert_table(samples: int) -> Array:
     """PERT quantiles of every slice, for modes at the Chebyshev nodes of 0..1; the second half mirrors the first."""
     nodes = _pert_nodes()
     table = np.empty((SHAPES, samples))
     for index in range(SHAPES // 2):
         table[index] = beta_quantiles(*_pert_shape(float(nodes[index])), slices(samples))
         table[SHAPES - 1 - index] = 1.0 - table[index][::-1]
-    return nodes, table
+    return table
 
 
-def _lagrange_weights(position: float, nodes: Array) -> Array:
+@lru_cache(maxsize=4096)
+def _lagrange_weights(position: float) -> Array:
     """How much each node counts in the interpolation at `position` (barycentric form)."""
+    nodes = _pert_nodes()
     distance = position - nodes
     exact = np.flatnonzero(distance == 0)
     if exact.size:

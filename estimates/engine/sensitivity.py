@@ -73,6 +73,10 @@ def _turns(evaluation: Evaluation, index: int) -> Iterator[Turn]:
             places.setdefault(label, []).append((name, row))
             values[label] = value
     for label, value in values.items():
+        if isinstance(value, Point):
+            if np.isfinite(value.value) and value.value != 0:
+                yield Turn(label, tuple(places[label]), value.value, value.value, value.value)
+            continue
         middle = quantile(value, 0.5)
-        if np.isfinite(middle) and (middle != 0 or not isinstance(value, Point)):
+        if np.isfinite(middle):
             yield Turn(label, tuple(places[label]), quantile(value, 0.1), middle, quantile(value, 0.9))

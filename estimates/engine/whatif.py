@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimates.engine.evaluation import Evaluation
-from estimates.engine.leaves import leaf_quantile
 from estimates.engine.sampling import Array
 
 Setting = Mapping[tuple[str, int], float]
@@ -32,13 +31,7 @@ class Outcomes:
 
 def what_if(evaluation: Evaluation, index: int, settings: Sequence[Setting], *wanted: str) -> Outcomes:
     """The wanted quantities of one plan under several settings of its leaves, everything else at the medians."""
-    months = evaluation.contexts[index].months
-    leaves: dict[str, Array] = {}
-    for name, found in evaluation.leaves.items():
-        array = leaf_quantile([found[index]], 0.5)
-        leaves[name] = array[:months] if found[index].fixed is not None else array
-        if name.startswith("price_") and not np.isfinite(array).all():
-            leaves[name] = evaluation.price_of_nothing(name, index)
+    leaves = {name: evaluation.middle_of(name, index) for name in evaluation.leaves}
     for position, setting in enumerate(settings):
         for (name, row), value in setting.items():
             if leaves[name].shape[-2] == 1:
