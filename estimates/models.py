@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pgtrigger
 from django.core.validators import MinValueValidator
@@ -19,7 +19,7 @@ from teams.models import CURRENCY_CHOICES, Project, User
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
-MONEY = {"max_digits": 30, "decimal_places": 4}
+MONEY: dict[str, Any] = {"max_digits": 30, "decimal_places": 4}
 """Wide enough for any amount an estimate may give, with the digits of every currency."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pgtrigger
 
 from core.vocabulary import LINES
@@ -9,7 +11,7 @@ from teams import labels
 
 LINE_CHOICES = [(str(category), labels.CATEGORIES[category]) for category in LINES]
 TASK_CHOICES = labels.choices(labels.TASK_TYPES)
-MONEY = {"max_digits": 30, "decimal_places": 4}
+MONEY: dict[str, Any] = {"max_digits": 30, "decimal_places": 4}
 """Amounts people decide on, in whole smallest units of a currency."""
 
 
