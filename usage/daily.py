@@ -14,10 +14,21 @@ BEARS_MONEY = "(SELECT id FROM usage_source WHERE money NOT IN ('none', '') AND 
 
 MEASURES = ("billed", "effective", "list_cost", "contracted", "quantity", "accelerator_hours", "cpu_core_hours")
 SPREAD = ("effective", "quantity", "accelerator_hours", "cpu_core_hours")
+"""Measures that a long row spreads over its days."""
 
+LIVE_NOW = "r.known_until_id IS NULL"
+LIVE_AT = (
+    "r.known_from_id IN (SELECT id FROM usage_import WHERE live_at <= %(known_at)s)"
+    " AND (r.known_until_id IS NULL"
+    " OR r.known_until_id NOT IN (SELECT id FROM usage_import WHERE live_at <= %(known_at)s))"
+)
+PLACED_NOW = "p.known_until IS NULL"
+PLACED_AT = "p.known_from <= %(known_at)s AND (p.known_until IS NULL OR p.known_until > %(known_at)s)"
+
+LAST_DAY_OF = "((r.usage_end - interval '1 microsecond') AT TIME ZONE %(zone)s)::date"
+WITHIN_A_DAY = f"(r.usage_start AT TIME ZONE %(zone)s)::date = {LAST_DAY_OF}"
 WHOLE_DAY = "CROSS JOIN LATERAL (SELECT (r.usage_start AT TIME ZONE %(zone)s)::date AS day) AS d"
-
-SHARES_OF_DAYS = """
+PARTS_OF_DAYS = """
     CROSS JOIN LATERAL (
         SELECT day::date AS day, day::date = first_day AS is_first,
                CASE WHEN NOT spread THEN 1 ELSE
@@ -38,52 +49,73 @@ SHARES_OF_DAYS = """
 """
 """The days of a row that crosses midnight, with the part of its seconds that falls on each."""
 
+ROW_KEYS = ("key_set_id", "billing_month", "currency")
 
-def days_of_records(*, records: str, groups: Sequence[str], joins: str = "", live: str, placed: str) -> str:
-    """SQL of records by day and place.
 
-    `records` is a table or a parenthesised query with the columns of `usage_record`; `groups` are expressions over
-    `r` (record), `k` (key set), `p` (placement), `d.day` and what `joins` brings; `live` filters `r`, `placed` `p`.
-    Parameters: `zone`. Columns: the groups in order as g0, g1…, `rows`, then the MEASURES.
+def days_of_records(
+    groups: Sequence[str],
+    *,
+    records: str = "usage_record",
+    live: str = LIVE_NOW,
+    placed: str = PLACED_NOW,
+    joins: str = "",
+    row_keys: Sequence[str] = (),
+    where: str = "TRUE",
+) -> str:
+    """SQL of records summed by day and place.
+
+    `records` is a table or a parenthesised query with the columns of `usage_record`; `live` filters it as `r`,
+    `placed` filters placements as `p`. `groups` are expressions over `x` (the columns of ROW_KEYS, `row_keys` and
+    `day`), `k` (key set), `p` (placement) and what `joins` brings; `where` filters the same. Parameter: `zone`.
+    Columns of the answer: the groups as g0, g1…, then `rows`, then the MEASURES.
     """
-    within = (
-        "(r.usage_start AT TIME ZONE %(zone)s)::date"
-        " = ((r.usage_end - interval '1 microsecond') AT TIME ZONE %(zone)s)::date"
-    )
+    keys = [*ROW_KEYS, *row_keys]
     named = [f"{group} AS g{number}" for number, group in enumerate(groups)]
-    sums = [f"coalesce(sum({name}), 0) AS {name}" for name in MEASURES]
-    keys = [f"g{number}" for number in range(len(groups))]
-    short = _branch(named, records, joins, f"{live} AND {within}", placed, WHOLE_DAY, one_day=True)
-    long = _branch(named, records, joins, f"{live} AND NOT {within}", placed, SHARES_OF_DAYS, one_day=False)
+    sums = [f"coalesce(sum(x.{name} * p.share), 0) AS {name}" for name in MEASURES]
+    columns = ", ".join([*named, "coalesce(sum(x.rows) FILTER (WHERE p.is_first), 0)::bigint AS rows", *sums])
+    grouped = f" GROUP BY {', '.join(str(number + 1) for number in range(len(groups)))}" if groups else ""
     return (
-        f"SELECT {', '.join([*keys, 'sum(rows)::bigint AS rows', *sums])}"
-        f" FROM ({short} UNION ALL {long}) AS parts" + (f" GROUP BY {', '.join(keys)}" if keys else "")
+        f"SELECT {columns} FROM ({_short(keys, records, live)} UNION ALL {_long(keys, records, live)}) AS x"
+        f" JOIN usage_keyset k ON k.id = x.key_set_id"
+        f" JOIN usage_placement p ON p.key_set_id = x.key_set_id"
+        f" AND p.starts_on <= x.day AND p.ends_on > x.day AND {placed} {joins} WHERE {where}{grouped}"
     )
 
 
-def _branch(named: Sequence[str], records: str, joins: str, live: str, placed: str, days: str, *, one_day: bool) -> str:
-    columns = [*named, *_parts(one_day)]
-    keys = ", ".join(str(number + 1) for number in range(len(named)))
+def _short(keys: Sequence[str], records: str, live: str) -> str:
+    sums = ", ".join(f"sum(r.{name}) AS {name}" for name in MEASURES)
     return (
-        f"SELECT {', '.join(columns)} FROM {records} AS r JOIN usage_keyset k ON k.id = r.key_set_id {joins} {days}"
-        f" JOIN usage_placement p ON p.key_set_id = r.key_set_id"
-        f" AND p.starts_on <= d.day AND p.ends_on > d.day AND {placed}"
-        f" WHERE {live}" + (f" GROUP BY {keys}" if keys else "")
+        f"SELECT {_columns(keys)}, d.day, count(*) AS rows, {sums} FROM {records} AS r {WHOLE_DAY}"
+        f" WHERE {live} AND {WITHIN_A_DAY} GROUP BY {_columns(keys)}, d.day"
     )
 
 
-def _parts(one_day: bool) -> list[str]:
-    if one_day:
-        return [
-            "count(*) FILTER (WHERE p.is_first) AS rows",
-            *(f"sum(r.{name} * p.share) AS {name}" for name in MEASURES),
-        ]
-    return [
-        "count(*) FILTER (WHERE d.is_first AND p.is_first) AS rows",
-        *(
-            f"sum(r.{name} * p.share * d.part) AS {name}"
-            if name in SPREAD
-            else f"sum(r.{name} * p.share) FILTER (WHERE d.is_first) AS {name}"
-            for name in MEASURES
-        ),
-    ]
+def _long(keys: Sequence[str], records: str, live: str) -> str:
+    sums = ", ".join(
+        f"sum(r.{name} * d.part) AS {name}" if name in SPREAD else f"sum(r.{name}) FILTER (WHERE d.is_first) AS {name}"
+        for name in MEASURES
+    )
+    return (
+        f"SELECT {_columns(keys)}, d.day, count(*) FILTER (WHERE d.is_first) AS rows, {sums}"
+        f" FROM {records} AS r {PARTS_OF_DAYS} WHERE {live} AND NOT {WITHIN_A_DAY} GROUP BY {_columns(keys)}, d.day"
+    )
+
+
+def _columns(keys: Sequence[str]) -> str:
+    return ", ".join(f"r.{key}" for key in keys)
+
+
+DAILY_KEYS = {
+    "meter_id": "k.meter_id",
+    "day": "x.day",
+    "billing_month": "x.billing_month",
+    "currency": "x.currency",
+    "project_id": "p.project_id",
+    "is_shared": "p.is_shared",
+    "category": "p.category",
+    "task_type": "p.task_type",
+    "stage": "p.stage",
+    "reference": "p.reference",
+}
+"""The columns of `DailyUsage` that tell its rows apart, as expressions over days of records."""
+DAILY_COLUMNS = ", ".join([*DAILY_KEYS, "rows", *MEASURES])

@@ -7,12 +7,13 @@ over millions of rows is evaluated on the distinct few.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
+from django.db.models.lookups import GreaterThan
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -283,6 +284,12 @@ class Record(models.Model):
             models.Index(fields=["key_set", "usage_start"], name="records_of_a_key_set"),
             models.Index(fields=["scope"], condition=Q(known_until__isnull=True), name="live_records_of_a_scope"),
             models.Index(fields=["known_until"], condition=Q(known_until__isnull=False), name="ended_records"),
+            models.Index(
+                fields=["key_set"],
+                condition=Q(known_until__isnull=True)
+                & GreaterThan(F("usage_end") - F("usage_start"), Value(timedelta(hours=24))),
+                name="long_records_of_a_key_set",
+            ),
             BrinIndex(fields=["usage_start"], name="records_by_time", pages_per_range=32),
             BrinIndex(fields=["known_from"], name="records_of_an_import", pages_per_range=32),
         ]

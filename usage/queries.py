@@ -17,22 +17,8 @@ from core.months import Month
 from core.vocabulary import Basis
 from teams.models import Organisation
 
-from .daily import BEARS_MONEY, days_of_records
+from .daily import BEARS_MONEY, DAILY_KEYS, LIVE_AT, MEASURES, PLACED_AT, days_of_records
 from .models import Import, Source
-
-DAILY_KEYS = {
-    "meter_id": "k.meter_id",
-    "day": "d.day",
-    "billing_month": "r.billing_month",
-    "currency": "r.currency",
-    "project_id": "p.project_id",
-    "is_shared": "p.is_shared",
-    "category": "p.category",
-    "task_type": "p.task_type",
-    "stage": "p.stage",
-    "reference": "p.reference",
-}
-"""The columns of `DailyUsage` that tell its rows apart, as expressions over records."""
 
 
 def line_actual(
@@ -154,21 +140,10 @@ def daily_rows(known_at: datetime | None, *, project_id: int | None = None) -> t
             "(SELECT * FROM usage_record WHERE key_set_id IN"
             " (SELECT key_set_id FROM usage_placement WHERE project_id = %(only_project)s))"
         )
-    inner = days_of_records(records=records, groups=list(DAILY_KEYS.values()), live=LIVE_AT, placed=placed)
+    inner = days_of_records(list(DAILY_KEYS.values()), records=records, live=LIVE_AT, placed=placed)
     names = ", ".join(f"g{number} AS {name}" for number, name in enumerate(DAILY_KEYS))
-    sql = f"(SELECT {names}, rows, billed, effective, list_cost, contracted, quantity, accelerator_hours,"
-    sql += f" cpu_core_hours FROM ({inner}) AS known)"
+    sql = f"(SELECT {names}, rows, {', '.join(MEASURES)} FROM ({inner}) AS known)"
     return sql, {"known_at": known_at, "zone": Organisation.current().time_zone, "only_project": project_id}
-
-
-LIVE_NOW = "r.known_until_id IS NULL"
-LIVE_AT = (
-    "r.known_from_id IN (SELECT id FROM usage_import WHERE live_at <= %(known_at)s)"
-    " AND (r.known_until_id IS NULL"
-    " OR r.known_until_id NOT IN (SELECT id FROM usage_import WHERE live_at <= %(known_at)s))"
-)
-PLACED_NOW = "p.known_until IS NULL"
-PLACED_AT = "p.known_from <= %(known_at)s AND (p.known_until IS NULL OR p.known_until > %(known_at)s)"
 
 
 @dataclass(frozen=True)

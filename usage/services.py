@@ -99,10 +99,7 @@ def receive_file(
         return known
     kept = files.keep(iter(lambda: stream.read(BLOCK), b""))
     with transaction.atomic():
-        Source.objects.select_for_update().get(pk=source.pk)
-        if idempotency_key and (known := source.imports.filter(idempotency_key=idempotency_key).first()):
-            return known
-        delivery = Import.objects.create(
+        delivery = Import(
             source=source,
             name=name[-255:],
             sha256=kept.sha256,
@@ -112,6 +109,8 @@ def receive_file(
             received_at=now or timezone.now(),
             received_by=by,
         )
+        if not Import.objects.bulk_create([delivery], ignore_conflicts=bool(idempotency_key))[0].pk:
+            return source.imports.get(idempotency_key=idempotency_key)
         activity.record("import.received", by=by, subject=delivery, source=source.slug, name=name, bytes=kept.size)
     return delivery
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -11,23 +12,10 @@ from django.db import connection
 from core.money import EXACT
 from teams.models import Organisation
 
-from ..daily import MEASURES, days_of_records
-from ..queries import DAILY_KEYS, LIVE_NOW, PLACED_NOW
+from ..daily import DAILY_COLUMNS, DAILY_KEYS, days_of_records
 
-
-def touch_records(query: str, parameters: dict[str, Any]) -> None:
-    """Note the meters and days of the records a query selects (columns key_set_id, usage_start, usage_end)."""
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS usage_touched_days (meter_id bigint, day date) ON COMMIT DROP")
-        cursor.execute(
-            f"""INSERT INTO usage_touched_days
-                SELECT DISTINCT k.meter_id, day::date FROM ({query}) AS r JOIN usage_keyset k ON k.id = r.key_set_id
-                CROSS JOIN LATERAL generate_series(
-                    ((r.usage_start AT TIME ZONE %(zone)s)::date)::timestamp,
-                    (r.usage_end - interval '1 microsecond') AT TIME ZONE %(zone)s, interval '1 day') AS day""",
-            {**parameters, "zone": Organisation.current().time_zone},
-        )
-
+MANY_DAYS = 20_000
+"""From so many touched days on, reading all records of the time is quicker than looking each day up."""
 
 Sums = dict[str, list[Decimal]]
 """Billed and effective cost by currency."""
@@ -42,39 +30,50 @@ def add_sums(sums: Sums, currency: str, more: Sequence[Decimal], sign: int) -> N
     ]
 
 
+def touch_records(query: str, parameters: dict[str, Any]) -> None:
+    """Note the meters and days of the records a query selects (columns key_set_id, usage_start, usage_end)."""
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS usage_touched_days (meter_id bigint, day date) ON COMMIT DROP")
+        cursor.execute(
+            f"""INSERT INTO usage_touched_days
+                SELECT DISTINCT k.meter_id, day::date FROM (
+                    SELECT DISTINCT key_set_id, (usage_start AT TIME ZONE %(zone)s)::date AS first_day,
+                           ((usage_end - interval '1 microsecond') AT TIME ZONE %(zone)s)::date AS last_day
+                    FROM ({query}) AS touched) AS r
+                JOIN usage_keyset k ON k.id = r.key_set_id
+                CROSS JOIN LATERAL generate_series(first_day::timestamp, last_day, interval '1 day') AS day""",
+            {**parameters, "zone": Organisation.current().time_zone},
+        )
+
+
 def rebuild_touched() -> Sums:
     """Rebuild the rollup of the touched meters and days; answer by how much its cost moved.
 
     Leaves rows for whoever judges budget lines.
     """
     moved: Sums = {}
+    zone = Organisation.current().time_zone
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE usage_touched_days")
-        cursor.execute("SELECT min(day), max(day) FROM usage_touched_days")
-        first, last = cursor.fetchone()
-        if first is None:
-            return moved
         cursor.execute(
-            f"""WITH moved AS (
-                    DELETE FROM usage_dailyusage u USING (SELECT DISTINCT * FROM usage_touched_days) t
-                    WHERE u.meter_id = t.meter_id AND u.day = t.day
-                    RETURNING u.*)
-                {TELL}"""
+            """CREATE TEMP TABLE usage_rebuilt_days ON COMMIT DROP AS
+               SELECT DISTINCT meter_id, day FROM usage_touched_days"""
         )
-        for currency, *sums in cursor.fetchall():
-            add_sums(moved, currency, sums, -1)
-        cursor.execute(
-            f"""WITH built AS ({_built()}), moved AS (
-                    INSERT INTO usage_dailyusage ({", ".join([*DAILY_KEYS, "rows", *MEASURES])})
-                    SELECT b.* FROM built b
-                    JOIN (SELECT DISTINCT * FROM usage_touched_days) t ON t.meter_id = b.g0 AND t.day = b.g1
-                    RETURNING *)
-                {TELL}""",
-            {"zone": Organisation.current().time_zone, "first": first, "last": last},
-        )
-        for currency, *sums in cursor.fetchall():
-            add_sums(moved, currency, sums, 1)
         cursor.execute("DROP TABLE usage_touched_days")
+        cursor.execute("ANALYZE usage_rebuilt_days")
+        cursor.execute("SELECT min(day), max(day), count(*) FROM usage_rebuilt_days")
+        first, last, days = cursor.fetchone()
+        if days:
+            cursor.execute(
+                f"""WITH moved AS (
+                        DELETE FROM usage_dailyusage u USING usage_rebuilt_days t
+                        WHERE u.meter_id = t.meter_id AND u.day = t.day RETURNING u.*)
+                    {TELL}"""
+            )
+            for currency, *sums in cursor.fetchall():
+                add_sums(moved, currency, sums, -1)
+            for currency, *sums in _insert_days(cursor, zone, first, last, days):
+                add_sums(moved, currency, sums, 1)
+        cursor.execute("DROP TABLE usage_rebuilt_days")
     return moved
 
 
@@ -86,22 +85,82 @@ TELL = f""", told AS (
 """Notes who is touched, and sums what moved."""
 
 
-def _built() -> str:
-    """Days of the live records that can fall on a touched day of a touched meter."""
-    records = """(SELECT * FROM usage_record
-        WHERE key_set_id IN (SELECT id FROM usage_keyset WHERE meter_id IN (SELECT meter_id FROM usage_touched_days))
-          AND known_until_id IS NULL
-          AND usage_start < (%(last)s::date + 1)::timestamp AT TIME ZONE %(zone)s
-          AND usage_end > (%(first)s::date)::timestamp AT TIME ZONE %(zone)s)"""
-    return days_of_records(records=records, groups=list(DAILY_KEYS.values()), live=LIVE_NOW, placed=PLACED_NOW)
+def _insert_days(cursor: Any, zone: str, first: date, last: date, days: int) -> list[tuple]:
+    """Write the touched days anew from the live records; answer their sums by currency."""
+    parameters = {"zone": zone, "first": first, "last": last}
+    if days < MANY_DAYS:
+        records = "usage_touched_records"
+        _gather_records(cursor, parameters)
+    else:
+        records = RECORDS_OF_THE_TIME
+    with Planner(cursor, "enable_nestloop" if days >= MANY_DAYS else None):
+        cursor.execute(
+            f"""WITH moved AS (
+                    INSERT INTO usage_dailyusage ({DAILY_COLUMNS})
+                    SELECT b.* FROM ({days_of_records(list(DAILY_KEYS.values()), records=records)}) AS b
+                    JOIN usage_rebuilt_days t ON t.meter_id = b.g0 AND t.day = b.g1
+                    RETURNING *)
+                {TELL}""",
+            parameters,
+        )
+        found = cursor.fetchall()
+    if days < MANY_DAYS:
+        cursor.execute("DROP TABLE usage_touched_records")
+    return found
+
+
+RECORDS_OF_THE_TIME = """(
+    SELECT * FROM usage_record
+    WHERE key_set_id IN (SELECT id FROM usage_keyset WHERE meter_id IN (SELECT meter_id FROM usage_rebuilt_days))
+      AND known_until_id IS NULL
+      AND usage_start < (%(last)s::date + 1)::timestamp AT TIME ZONE %(zone)s
+      AND usage_end > (%(first)s::date)::timestamp AT TIME ZONE %(zone)s)"""
+
+
+def _gather_records(cursor: Any, parameters: dict[str, Any]) -> None:
+    """Look up the live records that can fall on the touched days: short ones by their start, long ones all."""
+    with Planner(cursor, "enable_hashjoin", "enable_mergejoin"):
+        cursor.execute(
+            """CREATE TEMP TABLE usage_touched_records ON COMMIT DROP AS
+               SELECT r.* FROM usage_rebuilt_days t
+               JOIN usage_keyset k ON k.meter_id = t.meter_id
+               JOIN usage_record r ON r.key_set_id = k.id AND r.known_until_id IS NULL
+                    AND r.usage_end - r.usage_start <= interval '24:00'
+                    AND r.usage_start >= (t.day - 1)::timestamp AT TIME ZONE %(zone)s
+                    AND r.usage_start < (t.day + 1)::timestamp AT TIME ZONE %(zone)s
+               UNION
+               SELECT r.* FROM (SELECT DISTINCT meter_id FROM usage_rebuilt_days) t
+               JOIN usage_keyset k ON k.meter_id = t.meter_id
+               JOIN usage_record r ON r.key_set_id = k.id AND r.known_until_id IS NULL
+                    AND r.usage_end - r.usage_start > interval '24:00'
+                    AND r.usage_start < (%(last)s::date + 1)::timestamp AT TIME ZONE %(zone)s
+                    AND r.usage_end > (%(first)s::date)::timestamp AT TIME ZONE %(zone)s""",
+            parameters,
+        )
+    cursor.execute("ANALYZE usage_touched_records")
+
+
+class Planner:
+    """Tells PostgreSQL which joins not to choose: inside an import its statistics are those of before."""
+
+    def __init__(self, cursor: Any, *unwanted: str | None) -> None:
+        self._cursor, self._unwanted = cursor, [name for name in unwanted if name]
+
+    def __enter__(self) -> None:
+        for name in self._unwanted:
+            self._cursor.execute(f"SET LOCAL {name} = off")
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            for name in self._unwanted:
+                self._cursor.execute(f"SET LOCAL {name} = on")
 
 
 def rebuild_everything() -> None:
     """Rebuild the whole rollup from the records, for another time zone of the organisation or after a repair."""
-    query = days_of_records(records="usage_record", groups=list(DAILY_KEYS.values()), live=LIVE_NOW, placed=PLACED_NOW)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM usage_dailyusage")
         cursor.execute(
-            f"INSERT INTO usage_dailyusage ({', '.join([*DAILY_KEYS, 'rows', *MEASURES])}) {query}",
+            f"INSERT INTO usage_dailyusage ({DAILY_COLUMNS}) {days_of_records(list(DAILY_KEYS.values()))}",
             {"zone": Organisation.current().time_zone},
         )
