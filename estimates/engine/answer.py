@@ -15,7 +15,7 @@ from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.breakdown import Breakdown, breakdown_of, cost_answer
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
-from estimates.engine.comparisons import comparisons_of, four_factors, memory_of
+from estimates.engine.comparisons import comparisons_of, four_factors, memory_of, outcomes_of
 from estimates.engine.evaluation import Evaluation, evaluate, find_leaf, program_of
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context, PriceUse
@@ -47,14 +47,21 @@ def estimate(
     context = Context(plan, prices, accelerators, prices_on, baseline or History())
     if plan.members:
         return compose_life(context, samples)
-    return compose(evaluate([context], samples), 0)
+    return compose_all(evaluate([context], samples))[0]
 
 
-def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
-    """The answer for one of the evaluated plans."""
-    context = evaluation.contexts[index]
-    costs = breakdown_of(evaluation, index)
-    case = Case(evaluation, index, costs)
+def compose_all(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The answers for all evaluated plans."""
+    outcomes = outcomes_of(evaluation)
+    return [
+        compose(Case(evaluation, index, breakdown_of(evaluation, index), outcomes[index]))
+        for index in range(len(evaluation.contexts))
+    ]
+
+
+def compose(case: Case) -> dict[str, Any]:
+    """The answer for one evaluated plan."""
+    evaluation, index, context, costs = case.evaluation, case.index, case.context, case.costs
     amortised = evaluation.samples_of("amortised_total", index) if case.has("amortised_total") else costs.total
     return {
         **heading(context, evaluation.samples),
@@ -63,7 +70,7 @@ def compose(evaluation: Evaluation, index: int) -> dict[str, Any]:
         **money_answer(context, costs, amortised),
         "cash_flow": cash_flow([case], [0]),
         "probability": probabilities(evaluation, index, costs.total),
-        "sensitivity": sensitivity(evaluation, index),
+        "sensitivity": sensitivity(evaluation, index, case.outcomes["sensitivity"]),
         "comparisons": comparisons_of(case),
         "four_factors": four_factors(case),
         "memory": memory_of(case),
@@ -199,8 +206,7 @@ def estimate_many(
     others = [index for index in range(len(plans)) if index not in lives]
     for group in grouped(contexts, others, max(1, SAMPLES_AT_ONCE // samples)):
         evaluation = evaluate([contexts[index] for index in group], samples)
-        for position, index in enumerate(group):
-            answers[index] = compose(evaluation, position)
+        answers.update(zip(group, compose_all(evaluation), strict=True))
     return [answers[index] for index in range(len(plans))]
 
 
@@ -220,7 +226,7 @@ def compose_life(context: Context, samples: int) -> dict[str, Any]:
     costs = life_costs(context, stages)
     quantities = life_quantities(stages)
     figures = summaries({name: array for name, (_, array) in quantities.items()})
-    answers = [compose(stage.evaluation, 0) for stage in stages]
+    answers = [compose_all(stage.evaluation)[0] for stage in stages]
     return {
         **heading(context, samples),
         "feasible": all(answer["feasible"] for answer in answers),

@@ -13,15 +13,23 @@ from core.vocabulary import Category
 from estimates.engine.breakdown import Breakdown, mean_by_line
 from estimates.engine.summary import figure, level
 
+WEIGHT_STEPS = 1_000_000
+"""Lines are weighed by their means in millionths: whole numbers divide exactly and fast."""
 LEVELS = {"p10": 0.10, "p50": 0.50, "p80": 0.80, "p90": 0.90}
 
 
 def ask_answer(costs: Breakdown, contingency: float, currency: str) -> dict[str, Any]:
-    """`ask` of the answer: the mean plus contingency, and what every other level would be."""
-    levels = {"mean": float(costs.total.mean())} | _quantiles(costs)
-    lines = mean_by_line(costs)
-    asked = {name: ask_at(amount, lines, contingency, currency) for name, amount in levels.items()}
-    return {"level": "mean", **asked["mean"], "levels": asked}
+    """`ask` of the answer: the mean plus contingency line by line, and the total at every other level."""
+    mean = float(costs.total.mean())
+    levels = {"mean": mean} | _quantiles(costs)
+    totals = {name: {"total": asked_total(amount, contingency, currency)} for name, amount in levels.items()}
+    return {"level": "mean", **ask_at(mean, mean_by_line(costs), contingency, currency), "levels": totals}
+
+
+def asked_total(amount: float, contingency: float, currency: str) -> float | None:
+    """An amount with its contingency, in smallest units."""
+    whole = figure(amount * (1.0 + contingency))
+    return None if whole is None else float(round_money(Decimal(repr(whole)), currency))
 
 
 def _quantiles(costs: Breakdown) -> dict[str, float]:
@@ -35,8 +43,8 @@ def ask_at(amount: float, lines: dict[Category, float], contingency: float, curr
         return {"total": None, "by_line": dict.fromkeys([*map(str, lines), str(Category.CONTINGENCY)])}
     whole = figure(amount * (1.0 + contingency))
     total = round_money(Decimal(repr(whole)), currency)
-    weights = {str(line): Decimal(repr(figure(mean) or 0.0)) for line, mean in lines.items()}
-    weights[str(Category.CONTINGENCY)] = sum(weights.values(), Decimal(0)) * Decimal(repr(contingency))
+    weights = {str(line): round(mean * WEIGHT_STEPS) for line, mean in lines.items()}
+    weights[str(Category.CONTINGENCY)] = round(sum(weights.values()) * contingency)
     if not any(weights.values()):
         return {"total": float(total), "by_line": dict.fromkeys(weights, 0.0)}
     parts = split(total, list(weights.values()), currency)

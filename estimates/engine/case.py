@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from estimates.engine.evaluation import Evaluation
 from estimates.engine.leaves import Context
 from estimates.engine.plan import Plan
 from estimates.engine.values import Baseline
+from estimates.engine.whatif import Outcomes
 
 
 @dataclass
@@ -22,6 +24,8 @@ class Case:
     evaluation: Evaluation
     index: int
     costs: Breakdown
+    outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
+    """What the questions of the comparisons came to."""
 
     @property
     def context(self) -> Context:

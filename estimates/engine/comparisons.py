@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from estimates.engine import money_comparisons, work_comparisons
+from estimates.engine import money_comparisons, sensitivity, work_comparisons
 from estimates.engine.case import Case
+from estimates.engine.evaluation import Evaluation
 from estimates.engine.summary import figure
+from estimates.engine.whatif import Outcomes, Question, what_if
 
 COMPARISONS: Mapping[str, Callable[[Case], dict[str, Any] | None]] = {
     comparison.__name__: comparison
@@ -26,6 +28,20 @@ COMPARISONS: Mapping[str, Callable[[Case], dict[str, Any] | None]] = {
         money_comparisons.cut,
     )
 }
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "sensitivity": sensitivity.settings,
+    "mfu_point": work_comparisons.mfu_point_settings,
+    "accelerators": work_comparisons.accelerators_settings,
+    "compute_optimal": work_comparisons.compute_optimal_settings,
+}
+WANTED = ("total_cost", "total_accelerator_hours", "elapsed_days", "goodput", "first_order_loss", "memory_fits")
+
+
+def outcomes_of(evaluation: Evaluation) -> list[dict[str, Outcomes]]:
+    """What every question about every evaluated plan comes to."""
+    return what_if(evaluation, QUESTIONS, WANTED)
 
 
 def comparisons_of(case: Case) -> dict[str, Any]:

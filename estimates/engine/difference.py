@@ -141,7 +141,7 @@ def difference(
         for position, cause in enumerate(CAUSES, start=1):
             plan = stepped(first, second, set(CAUSES[:position]))
             source = after if cause == "price" else before
-            step = replace(source, plan=plan, cache={}, uses={}, feasible=True, months=240)
+            step = replace(source, plan=plan, program=None, cache={}, uses={}, feasible=True, months=240)
             totals.append(_total_or(step, samples, totals[-1]))
     return {
         "from": {"plan": first.name, "total": _number(totals[0]), "currency": first.currency},

@@ -51,23 +51,14 @@ class Evaluation:
             return array.reshape(1)
         return array[..., min(plan, array.shape[-2] - 1), :]
 
-    def price_of_nothing(self, name: str, plan: int) -> Array:
-        """A price as it went into the evaluation: zero where nothing is bought at it, NaN where it is missed."""
-        array = self.arrays[name]
-        row = min(plan, array.shape[-2] - 1)
-        return array[..., row : row + 1, :1]
-
-    def middle_of(self, name: str, plan: int) -> Array:
-        """A leaf of one plan at its median, over the months shown."""
-        if name.startswith("price_"):
-            return self.price_of_nothing(name, plan) if np.isnan(self.middle[name]).any() else self._middle(name, plan)
-        return self._middle(name, plan)
-
-    def _middle(self, name: str, plan: int) -> Array:
+    def middle_of(self, name: str) -> Array:
+        """A leaf at its median, over the months shown; a price of what nobody buys is zero, as in the samples."""
         array = self.middle[name]
-        row = min(plan, array.shape[-2] - 1)
-        array = array[..., row : row + 1, :]
-        return array[: self.contexts[plan].months] if self.leaves[name][plan].fixed is not None else array
+        if self.leaves[name][0].fixed is not None:
+            return array[: self.contexts[0].months]
+        if name.startswith("price_") and np.isnan(array).any():
+            return np.where(np.isnan(array), self.arrays[name][..., :1], array)
+        return array
 
     def median_of(self, name: str, plan: int) -> float:
         """A quantity with all inputs at their medians; NaN where it is not there."""
@@ -121,6 +112,8 @@ def structure_of(context: Context) -> Hashable:
 
 def program_of(context: Context) -> Program:
     """The quantities that apply to a plan; plans of one structure share a program."""
+    if context.program is not None:
+        return context.program
     structure = structure_of(context)
     program = PROGRAMS.get(structure)
     if program is None:
@@ -129,6 +122,7 @@ def program_of(context: Context) -> Program:
         program = compile_program(QUANTITIES, context.plan, lambda name: find_leaf(context, name) is not None)
         refuse_what_cannot_be_computed(context.plan, program, context.prefix)
         PROGRAMS[structure] = program
+    context.program = program
     return program
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
+from functools import lru_cache
 
 import numpy as np
 
@@ -101,16 +102,15 @@ def _hours_to_deadline(context: Context) -> Leaf | None:
     return deadline and point_leaf((deadline - context.start).days * 24.0, "calendar", f"{context.start} – {deadline}")
 
 
-def month_starts(context: Context) -> np.ndarray:
-    """Hours from the start of the plan to the beginning of each month; the first one 0."""
-    first = datetime.combine(context.start, datetime.min.time())
-    month = Month.of(context.start)
-    days = [(month + offset).start for offset in range(1, context.months)]
-    return np.array([0.0] + [(datetime.combine(day, datetime.min.time()) - first).days * 24.0 for day in days])
+@lru_cache(maxsize=256)
+def month_starts(start: date, months: int) -> np.ndarray:
+    """Hours from the start of a plan to the beginning of each month; the first one 0."""
+    first = Month.of(start)
+    return np.array([0.0] + [((first + offset).start - start).days * 24.0 for offset in range(1, months)])
 
 
 def _month_starts(context: Context) -> Leaf:
-    return Leaf((), "calendar", str(context.start), fixed=month_starts(context))
+    return Leaf((), "calendar", str(context.start), fixed=month_starts(context.start, context.months))
 
 
 def role_key_item(role: str) -> str:

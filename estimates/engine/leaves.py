@@ -15,6 +15,7 @@ import numpy as np
 
 from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
+from estimates.engine.graph import Program
 from estimates.engine.plan import Plan
 from estimates.engine.sampling import Array, Range, draw, quantile
 from estimates.engine.values import Baseline, Point
@@ -66,6 +67,8 @@ class Context:
     feasible: bool = True
     prefix: str = ""
     """Where the plan stands in a life plan: its streams are apart from those of the other members."""
+    program: Program | None = None
+    """Once it was chosen."""
     cache: dict[str, Leaf | None] = field(default_factory=dict)
     uses: dict[str, list[PriceUse]] = field(default_factory=dict)
     """Prices asked for, by the leaf that asked."""

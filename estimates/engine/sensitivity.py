@@ -12,7 +12,7 @@ from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Range, quantile
 from estimates.engine.summary import figure
 from estimates.engine.values import Point
-from estimates.engine.whatif import Setting, what_if
+from estimates.engine.whatif import Outcomes, Setting
 
 STEP = 0.01
 WITHOUT_CHOICE = ("calendar", "convention")
@@ -30,21 +30,25 @@ class Turn:
     high: float
 
 
-def sensitivity(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
+def settings(evaluation: Evaluation, index: int) -> list[Setting]:
+    """The plan as it is; then each input at P10, at P90, a step below and a step above its median."""
+    found: list[Setting] = [{}]
+    for turn in _turns(evaluation, index):
+        levels = (turn.low, turn.high, turn.middle * (1 - STEP), turn.middle * (1 + STEP))
+        found += [dict.fromkeys(turn.places, level) for level in levels]
+    return found
+
+
+def sensitivity(evaluation: Evaluation, index: int, outcomes: Outcomes) -> list[dict[str, Any]]:
     """Inputs by their effect on the total, the largest first: the total at their P10 and P90, and the elasticity.
 
     Elasticity: by how many per cent the total moves when the input moves by one per cent.
     """
-    turns = list(_turns(evaluation, index))
-    if not turns or not np.isfinite(evaluation.samples_of("total_cost", index)).all():
+    base, *totals = outcomes.of("total_cost").tolist()
+    if not np.isfinite(evaluation.samples_of("total_cost", index)).all():
         return []
-    settings: list[Setting] = [{}]
-    for turn in turns:
-        levels = (turn.low, turn.high, turn.middle * (1 - STEP), turn.middle * (1 + STEP))
-        settings += [dict.fromkeys(turn.places, level) for level in levels]
-    base, *totals = what_if(evaluation, index, settings, "total_cost").of("total_cost").tolist()
     found = []
-    for position, turn in enumerate(turns):
+    for position, turn in enumerate(_turns(evaluation, index)):
         low, high, down, up = totals[4 * position : 4 * position + 4]
         elasticity = (up - down) / (2.0 * STEP * base) if base else 0.0
         if abs(high - low) <= LEAST_EFFECT * abs(base) and abs(elasticity) <= LEAST_EFFECT:

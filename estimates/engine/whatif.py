@@ -1,8 +1,8 @@
-"""What if: a plan at its medians, with some figures set otherwise; many settings in one evaluation."""
+"""What if: plans at their medians, with some figures set otherwise; all settings of all plans in one evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,32 +11,70 @@ from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Array
 
 Setting = Mapping[tuple[str, int], float]
-"""Figures by leaf and row."""
+"""Figures by leaf and row; an empty one is the plan as it is."""
+Question = Callable[[Evaluation, int], Sequence[Setting]]
+"""The settings that one comparison wants to see of one plan."""
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Quantities under each setting."""
+    """Quantities under each setting that a comparison asked for."""
 
     values: Mapping[str, Array]
-    settings: int
+    """Shape (all settings, 1) or (1, 1)."""
+    rows: slice
 
     def of(self, name: str) -> Array:
         """One number per setting; NaN where the plan has no such quantity."""
+        count = self.rows.stop - self.rows.start
         if name not in self.values:
-            return np.full(self.settings, np.nan)
-        array = np.asarray(self.values[name], dtype=float)
-        return np.broadcast_to(array.reshape(-1), (self.settings,)) if array.size == 1 else array.reshape(self.settings)
+            return np.full(count, np.nan)
+        array = np.asarray(self.values[name], dtype=float).reshape(-1)
+        return np.broadcast_to(array, (count,)) if array.size == 1 else array[self.rows]
 
 
-def what_if(evaluation: Evaluation, index: int, settings: Sequence[Setting], *wanted: str) -> Outcomes:
-    """The wanted quantities of one plan under several settings of its leaves, everything else at the medians."""
-    leaves = {name: evaluation.middle_of(name, index) for name in evaluation.leaves}
-    for position, setting in enumerate(settings):
-        for (name, row), value in setting.items():
-            if leaves[name].shape[-2] == 1:
-                leaves[name] = np.repeat(leaves[name], len(settings), axis=-2)
-            target = leaves[name][row] if evaluation.leaves[name][index].by_row else leaves[name]
-            target[position, 0] = value
+def what_if(
+    evaluation: Evaluation, questions: Mapping[str, Question], wanted: Sequence[str]
+) -> list[dict[str, Outcomes]]:
+    """For each plan the outcomes of each question."""
+    asked = [
+        {name: question(evaluation, index) for name, question in questions.items()}
+        for index in range(len(evaluation.contexts))
+    ]
+    counts = [sum(len(settings) for settings in of_plan.values()) for of_plan in asked]
+    leaves = _set_leaves(evaluation, asked, counts)
     program = evaluation.program.only_for(*(name for name in wanted if name in evaluation.values))
-    return Outcomes(program.run(leaves), len(settings))
+    values = program.run(leaves)
+    found: list[dict[str, Outcomes]] = []
+    begin = 0
+    for of_plan in asked:
+        rows = {}
+        for name, settings in of_plan.items():
+            rows[name] = Outcomes(values, slice(begin, begin + len(settings)))
+            begin += len(settings)
+        found.append(rows)
+    return found
+
+
+def _set_leaves(
+    evaluation: Evaluation, asked: Sequence[Mapping[str, Sequence[Setting]]], counts: Sequence[int]
+) -> dict[str, Array]:
+    """Every leaf with one row for each setting of each plan."""
+    total = sum(counts)
+    leaves = {name: _repeated(evaluation.middle_of(name), counts) for name in evaluation.leaves}
+    position = 0
+    for of_plan in asked:
+        for settings in of_plan.values():
+            for setting in settings:
+                for (name, row), value in setting.items():
+                    if leaves[name].shape[-2] != total:
+                        leaves[name] = np.repeat(leaves[name], total, axis=-2)
+                    target = leaves[name][row] if evaluation.leaves[name][0].by_row else leaves[name]
+                    target[position, 0] = value
+                position += 1
+    return leaves
+
+
+def _repeated(array: Array, counts: Sequence[int]) -> Array:
+    """A leaf of several plans, as often as each has settings; one that is the same for all stays one."""
+    return array if array.shape[-2] == 1 else np.repeat(array, counts, axis=-2)

@@ -57,6 +57,7 @@ def evaluate_life(context: Context, samples: int) -> list[Stage]:
         inner = replace(
             context,
             plan=_begun(member, start),
+            program=None,
             cache={},
             uses={},
             feasible=True,

@@ -10,11 +10,12 @@ import numpy as np
 from estimates.engine.baselines import published_paid_mfu
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
+from estimates.engine.evaluation import Evaluation
 from estimates.engine.peaks import peak_of, peak_precision
 from estimates.engine.reliability import INFEASIBLE_ABOVE
 from estimates.engine.sampling import quantile
 from estimates.engine.summary import figure
-from estimates.engine.whatif import Setting, what_if
+from estimates.engine.whatif import Setting
 
 Answer = dict[str, Any]
 ONE_POINT = 0.01
@@ -29,16 +30,30 @@ EFFICIENCY_LEAVES = (
 )
 
 
+def _efficiency_leaf(evaluation: Evaluation) -> str | None:
+    return next((name for name in EFFICIENCY_LEAVES if name in evaluation.leaves), None)
+
+
+def _utilisation(evaluation: Evaluation, index: int) -> float:
+    """The MFU that a point is added to: of paid hours where that is what the plan goes by."""
+    paid = _efficiency_leaf(evaluation) == "paid_mfu"
+    return evaluation.median_of("paid_utilisation" if paid else "mfu", index)
+
+
+def mfu_point_settings(evaluation: Evaluation, index: int) -> list[Setting]:
+    """The plan as it is, and with one point more."""
+    leaf, mfu = _efficiency_leaf(evaluation), _utilisation(evaluation, index)
+    if leaf is None or not mfu > 0:
+        return []
+    return [{}, {(leaf, 0): evaluation.median_of(leaf, index) * (mfu + ONE_POINT) / mfu}]
+
+
 def mfu_point(case: Case) -> Answer | None:
     """What one more point of MFU is worth, and the distance to the upper quarter of published runs."""
-    leaf = next((name for name in EFFICIENCY_LEAVES if name in case.evaluation.leaves), None)
-    mfu = case.median("paid_utilisation") if leaf == "paid_mfu" else case.median("mfu")
-    if leaf is None or case.plan.task not in BUILDING or not mfu > 0:
+    mfu = _utilisation(case.evaluation, case.index)
+    if _efficiency_leaf(case.evaluation) is None or case.plan.task not in BUILDING or not mfu > 0:
         return None
-    now = case.median(leaf)
-    better = now * (mfu + ONE_POINT) / mfu
-    wanted = ("total_cost", "total_accelerator_hours")
-    outcome = what_if(case.evaluation, case.index, [{}, {(leaf, 0): better}], *wanted)
+    outcome = case.outcomes["mfu_point"]
     total, hours = outcome.of("total_cost"), outcome.of("total_accelerator_hours")
     known = published_paid_mfu(case.plan)
     upper = quantile(known.value, 0.75)
@@ -53,29 +68,38 @@ def mfu_point(case: Case) -> Answer | None:
     }
 
 
+def _counts(evaluation: Evaluation, index: int) -> list[float]:
+    if "compute__count" not in evaluation.leaves:
+        return []
+    return [max(1.0, float(round(evaluation.median_of("compute__count", index) * factor))) for factor in COUNTS]
+
+
+def accelerators_settings(evaluation: Evaluation, index: int) -> list[Setting]:
+    """Smaller and larger clusters."""
+    return [{("compute__count", 0): count} for count in _counts(evaluation, index)]
+
+
 def accelerators(case: Case) -> Answer | None:
     """Other numbers of cards against deadline, memory, goodput and money."""
-    if "compute__count" not in case.evaluation.leaves or case.plan.task not in BUILDING:
+    counts = _counts(case.evaluation, case.index)
+    if not counts or case.plan.task not in BUILDING:
         return None
-    counts = [max(1.0, round(case.median("compute__count") * factor)) for factor in COUNTS]
-    settings: list[Setting] = [{("compute__count", 0): count} for count in counts]
-    wanted = ("elapsed_days", "goodput", "total_cost", "first_order_loss", "memory_fits")
-    outcome = what_if(case.evaluation, case.index, settings, *wanted)
+    outcome = case.outcomes["accelerators"]
     limit = case.median("hours_to_deadline") / 24.0
-    rows = []
-    for position, count in enumerate(counts):
-        days, loss = outcome.of("elapsed_days")[position], outcome.of("first_order_loss")[position]
-        rows.append(
-            {
-                "count": count,
-                "elapsed_days": figure(days),
-                "goodput": figure(outcome.of("goodput")[position]),
-                "total": figure(outcome.of("total_cost")[position]),
-                "feasible": bool(not loss > INFEASIBLE_ABOVE),
-                "meets_deadline": bool(days <= limit) if math.isfinite(limit) else None,
-                "memory_fits": _yes(outcome.of("memory_fits")[position]),
-            }
-        )
+    days, loss = outcome.of("elapsed_days"), outcome.of("first_order_loss")
+    goodput, total, fits = (outcome.of(name) for name in ("goodput", "total_cost", "memory_fits"))
+    rows = [
+        {
+            "count": count,
+            "elapsed_days": figure(days[position]),
+            "goodput": figure(goodput[position]),
+            "total": figure(total[position]),
+            "feasible": bool(not loss[position] > INFEASIBLE_ABOVE),
+            "meets_deadline": bool(days[position] <= limit) if math.isfinite(limit) else None,
+            "memory_fits": _yes(fits[position]),
+        }
+        for position, count in enumerate(counts)
+    ]
     return {"options": rows, "count_for_deadline": figure(case.median("count_for_deadline"))}
 
 
@@ -83,13 +107,21 @@ def _yes(number: float) -> bool | None:
     return None if math.isnan(number) else bool(number)
 
 
+def compute_optimal_settings(evaluation: Evaluation, index: int) -> list[Setting]:
+    """The plan with the compute-optimal number of tokens."""
+    if "data__tokens" not in evaluation.leaves:
+        return []
+    tokens = evaluation.median_of("compute_optimal_tokens", index) / evaluation.median_of("data__epochs", index)
+    return [{("data__tokens", 0): tokens}] if math.isfinite(tokens) else []
+
+
 def compute_optimal(case: Case) -> Answer | None:
     """Tokens against the compute-optimal number, and the best split of the same operations."""
     if case.plan.task != "pretrain" or not case.has("compute_optimal_tokens"):
         return None
-    work = case.median("training_flops")
-    parameters = math.sqrt(work / (6.0 * TOKENS_PER_OPTIMAL_PARAMETER))
-    answer: Answer = {
+    parameters = math.sqrt(case.median("training_flops") / (6.0 * TOKENS_PER_OPTIMAL_PARAMETER))
+    at_optimum = case.outcomes["compute_optimal"].of("total_cost")
+    return {
         "tokens": figure(case.median("paid_tokens")),
         "optimal_tokens": figure(case.median("compute_optimal_tokens")),
         "tokens_per_parameter": figure(case.median("tokens_per_parameter")),
@@ -97,12 +129,8 @@ def compute_optimal(case: Case) -> Answer | None:
             "parameters": figure(parameters),
             "tokens": figure(TOKENS_PER_OPTIMAL_PARAMETER * parameters),
         },
+        "total_at_optimal_tokens": figure(at_optimum[0]) if at_optimum.size else None,
     }
-    if "data__tokens" in case.evaluation.leaves:
-        tokens = case.median("compute_optimal_tokens") / case.median("data__epochs")
-        outcome = what_if(case.evaluation, case.index, [{}, {("data__tokens", 0): tokens}], "total_cost")
-        answer["total_at_optimal_tokens"] = figure(outcome.of("total_cost")[1])
-    return answer
 
 
 def checkpoint(case: Case) -> Answer | None:
