@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from teams import permissions, services
-from teams.models import Activity, Notification, User
+from teams.models import Activity, ActivityQuerySet, Notification, User
 from teams.notifications import headline
 from web import verbs
 from web.requests import PersonRequest
@@ -40,7 +40,7 @@ VERBS_OF_KIND = {
     "line": ("line.", "entry.", "threshold.", "transfer.", "money."),
     "import": ("import.", "usage.", "source.", "rule.", "allocation."),
     "price": ("price.", "prices.", "estimate.", "accelerator.", "rate."),
-    "flag": ("flag.", "retrospective.", "crossing."),
+    "flag": ("flag.", "retrospective.", "action."),
     "project": ("project.", "person.", "token.", "team.", "membership."),
 }
 
@@ -55,6 +55,11 @@ class Line:
 
 def lines(rows: Iterable[Activity]) -> list[Line]:
     return [Line(row, verbs.sentence(row)) for row in rows]
+
+
+def latest_lines(rows: ActivityQuerySet, length: int) -> list[Line]:
+    """The newest few that stand for themselves."""
+    return lines(rows.exclude(verb__in=verbs.QUIET).select_related("by", "project", "team")[:length])
 
 
 def people_of_the_log(request: HttpRequest | None) -> QuerySet[User]:

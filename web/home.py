@@ -23,7 +23,7 @@ from retrospectives.models import Retrospective
 from teams import permissions
 from teams.models import Activity, Organisation, Project, ProjectQuerySet, Role, User
 from usage.models import Import
-from web.activity import lines
+from web.activity import latest_lines
 from web.requests import PersonRequest
 
 LENGTH = 6
@@ -75,7 +75,7 @@ def home(request: PersonRequest) -> HttpResponse:
         "projects": project_rows(visible, today),
         "project_count": visible.active().count(),
         "retrospectives": retrospectives.select_related("project")[:LENGTH],
-        "lines": lines(Activity.objects.visible_to(user).select_related("by", "project", "team")[:LENGTH]),
+        "lines": latest_lines(Activity.objects.visible_to(user), LENGTH),
         "imports": Import.objects.select_related("source")[:LENGTH] if doors["may_import"] else [],
         "steps": first_steps(visible),
         **doors,

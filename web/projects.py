@@ -24,7 +24,7 @@ from teams import labels, permissions
 from teams import services as team_services
 from teams.models import CURRENCY_CHOICES, Activity, CostCentre, Organisation, Project, Role, Team, User
 from web import lines as line_pages
-from web.activity import lines as said
+from web.activity import latest_lines
 from web.forms import refuse
 from web.line_rows import LineRow, burn_of, flag_state, line_rows, total_of
 
@@ -174,7 +174,7 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
         "runs_out": outlook.passes(chosen.status.budget) if outlook and chosen else None,
         "notice": worst_notice(rows),
         "asked": asked_of(found),
-        "said": said(Activity.objects.filter(project=found).select_related("by", "project", "team")[:HAPPENED]),
+        "said": latest_lines(Activity.objects.filter(project=found), HAPPENED),
         "missing": sorted({f"{currency} {month}" for row in rows for month, currency in row.status.rates_missing}),
         **what_may(request.user, found),
     }

@@ -33,6 +33,8 @@ SENTENCES: dict[str, str | Promise] = {
     "estimate.frozen": _("The estimate of {who} is frozen at {total}"),
     "price.added": _("{who} entered a price for {item}: {money} per {unit}, valid from {valid_from}"),
     "prices.imported": _("{who} imported {rows} prices"),
+    "accelerator.added": _("{who} added the accelerator {name}"),
+    "accelerator.changed": _("{who} changed the accelerator {name}"),
     "source.opened": _("{who} opened the source {slug}"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
@@ -55,11 +57,22 @@ SENTENCES: dict[str, str | Promise] = {
     "proposal.partly_approved": _("{who} approved a part of {subject}: {money} of {ask}"),
     "proposal.rejected": _("{who} rejected {subject}: {reason}"),
     "proposal.changes_requested": _("{who} asked for changes to {subject}: {reason}"),
+    "flag.crossed": _("{subject} reached a threshold ({threshold}): {value} against {limit}"),
+    "flag.uncrossed": _("{subject} fell below a threshold again ({threshold})"),
+    "flag.acknowledged": _("{who} stated the cause of the warning on {subject}: {cause}"),
+    "flag.muted": _("{who} muted the warning on {subject} until {muted_until}"),
+    "retrospective.opened": _("A retrospective of {subject} opened; it is due on {due_on}"),
+    "retrospective.written": _("{who} wrote in the retrospective of {subject}"),
+    "retrospective.closed": _("{who} closed the retrospective of {subject}"),
+    "action.added": _("{who} gave {owner} something to do: {text}"),
+    "action.done": _("{who} did what was agreed: {text}"),
 }
 """Every verb that a service records; a test holds the list complete. `{who}`, `{project}` and `{subject}` are links or
 names, `{money}` is the fact `amount`, the rest are the facts of the row, told as people read them."""
-MONEY_FACTS = ("ask", "released", "total", "before")
+MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "difference")
 CATEGORY_FACTS = ("category", "source", "target")
+QUIET = ("estimate.created", "estimate.revised", "estimate.frozen", "proposal.saved")
+"""Told in the log, left out where only a few lines have room: the proposal beside them says the same."""
 DAY_FACTS = ("valid_from", "start", "end", "muted_until", "due_on")
 
 

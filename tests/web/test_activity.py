@@ -45,7 +45,9 @@ def test_a_sentence_needs_no_fact_to_be_said(verb, language, stage):
     row = activity.record(verb, by=stage.alice, project=stage.project)
 
     with translation.override(language):
-        assert "Alice" in verbs.sentence(row)
+        said, names_who = verbs.sentence(row), "{who}" in str(verbs.SENTENCES[verb])
+
+    assert said and ("Alice" in said or not names_who)
 
 
 def test_facts_are_escaped(stage):

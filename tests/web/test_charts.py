@@ -217,6 +217,12 @@ def test_shares_stand_in_order_of_size_and_fill_the_bar():
     assert drawn.label == "Shares of the total: people 41 %, compute 27 %, data 20 %, hidden 9 %, rest 3 %"
 
 
+def test_a_long_name_under_a_block_is_shortened_before_it_is_dropped():
+    drawn = breakdown.share_bar([("People and platform", 32), ("Power and facility", 11), ("Compute", 57)])
+
+    assert [block.words for block in drawn.blocks] == ["Compute 57 %", "People and… 32 %", "11 %"]
+
+
 def test_shares_of_nothing_say_so():
     drawn = breakdown.share_bar([("compute", D(0))])
 
@@ -229,27 +235,27 @@ def test_the_tornado_ranks_inputs_and_draws_both_sides_on_one_scale():
         [breakdown.Driver("MFU", D(90), D(120)), breakdown.Driver("people, months", D(60), D(150))], D(100), "USD"
     )
 
-    # the widest side is 50 of 104 px
+    # the widest side is 50 of 80 px
     assert [row.name for row in drawn.rows] == ["people, months", "MFU"]
-    assert drawn.rows[0].cheaper == (148.8, 83.2)
-    assert drawn.rows[0].dearer == (232, 104)
-    assert drawn.rows[1].cheaper == (211.2, 20.8)
-    assert drawn.rows[1].dearer == (232, 41.6)
+    assert drawn.rows[0].cheaper == (192, 64)
+    assert drawn.rows[0].dearer == (256, 80)
+    assert drawn.rows[1].cheaper == (240, 16)
+    assert drawn.rows[1].dearer == (256, 32)
     assert drawn.height == 60
 
 
 def test_an_input_whose_high_end_saves_money_is_green_all_the_same():
     drawn = breakdown.tornado([breakdown.Driver("MFU", D(120), D(90))], D(100))
 
-    assert drawn.rows[0].cheaper[1] == 52.0  # 10 of 20, the widest
-    assert drawn.rows[0].dearer[1] == 104.0
+    assert drawn.rows[0].cheaper[1] == 40  # 10 of 20, the widest
+    assert drawn.rows[0].dearer[1] == 80
 
 
 def test_a_tornado_of_nothing_that_moves_is_flat():
     drawn = breakdown.tornado([breakdown.Driver("tokens", 5, 5)], 5)
 
-    assert drawn.rows[0].cheaper == (232, 0)
-    assert drawn.rows[0].dearer == (232, 0)
+    assert drawn.rows[0].cheaper == (256, 0)
+    assert drawn.rows[0].dearer == (256, 0)
 
 
 def test_outcomes_outside_their_range_are_marked():

@@ -15,7 +15,7 @@ from .axis import LATIN_WIDTH, Scale, Tick, amount_ticks, amount_values, path, t
 SHARE_WIDTH, SHARE_GAP = 340.0, 2.0
 KINDS = ("", "two", "three", "four", "five", "six", "seven", "eight")
 """Classes of the blocks' colours, in order of size."""
-TORNADO_WIDTH, ROW, TORNADO_MIDDLE = 340.0, 24.0, 232.0
+TORNADO_WIDTH, ROW, TORNADO_MIDDLE = 340.0, 24.0, 256.0
 STRIP_WIDTH, STRIP_ROW, STRIP_LEFT, STRIP_RIGHT = 640.0, 26.0, 150.0, 630.0
 SPARK_WIDTH, SPARK_HEIGHT = 96.0, 24.0
 
@@ -47,12 +47,18 @@ def share_bar(parts: Sequence[tuple[str, Number]]) -> ShareBar:
     for index, (name, amount) in enumerate(sized):
         width = round(room * amount / total, 1)
         share = figures.percent_text(amount / total, 0)
-        words = next((text for text in (f"{name} {share}", name, share) if fits(text, x, width, free_from)), "")
+        words = next((text for text in wordings(name, share, width) if fits(text, x, width, free_from)), "")
         free_from = x + text_width(words) + 6 if words else free_from
         blocks.append(Block(round(x, 1), width, KINDS[min(index, len(KINDS) - 1)], name, share, words))
         x += width + SHARE_GAP
     said = ", ".join(f"{block.name} {block.share}" for block in blocks)
     return ShareBar(_("Shares of the total: %(shares)s") % {"shares": said} if blocks else _("No cost yet"), blocks)
+
+
+def wordings(name: str, share: str, width: float) -> list[str]:
+    """What may stand under a block, best first: its name and share, a shorter name, the share alone."""
+    short = shortened(name, width - text_width(f" {share}"))
+    return [f"{name} {share}", *([f"{short} {share}"] if len(short) > 4 else []), share]
 
 
 def fits(text: str, x: float, width: float, free_from: float) -> bool:
