@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -33,6 +33,8 @@ def project_named(slug: str) -> Project:
 
 class ProjectSerializer(serializers.ModelSerializer):
     team = serializers.SlugRelatedField("slug", read_only=True)
+    task_type = serializers.CharField(read_only=True)
+    state = serializers.CharField(read_only=True)
 
     class Meta:
         model = Project
@@ -74,9 +76,11 @@ class ThresholdSerializer(serializers.Serializer):
     crossed_at = serializers.DateTimeField(allow_null=True)
 
 
-class MissingRateSerializer(serializers.Serializer):
-    month = serializers.CharField()
-    to = serializers.CharField()
+MISSING_RATE = inline_serializer(
+    "MissingRate",
+    {"month": serializers.CharField(), "from": serializers.CharField(), "to": serializers.CharField()},
+    many=True,
+)
 
 
 class LineSerializer(serializers.Serializer):
@@ -99,8 +103,17 @@ class LineSerializer(serializers.Serializer):
     forecast = RangeSerializer(allow_null=True)
     thresholds = ThresholdSerializer(many=True)
     fresh_until = serializers.DateTimeField(allow_null=True)
-    rates_missing = MissingRateSerializer(many=True)
+    rates_missing = MISSING_RATE
     price_missing = serializers.ListField(child=serializers.CharField())
+
+
+class ProjectWithLines(ProjectSerializer):
+    """A project and what stands on its budget lines."""
+
+    lines = LineSerializer(many=True, read_only=True)
+
+    class Meta(ProjectSerializer.Meta):
+        fields = [*ProjectSerializer.Meta.fields, "lines"]
 
 
 class ProjectsView(APIView):
@@ -136,13 +149,7 @@ class ProjectView(APIView):
     permission_classes = [*APIView.permission_classes, HasScope]
     scope = "read"
 
-    class Answer(ProjectSerializer):
-        lines = LineSerializer(many=True, read_only=True)
-
-        class Meta(ProjectSerializer.Meta):
-            fields = [*ProjectSerializer.Meta.fields, "lines"]
-
-    @extend_schema(operation_id="projects_read", responses=Answer)
+    @extend_schema(operation_id="projects_read", responses=ProjectWithLines)
     def get(self, request: Request, slug: str) -> Response:
         found = get_object_or_404(Project.objects.visible_to(request.user).select_related("team"), slug=slug)
         lines = list(found.lines.select_related("project__team"))

@@ -94,7 +94,7 @@ class DecisionLineSerializer(serializers.Serializer):
     reason = serializers.CharField(required=False, default="", allow_blank=True)
 
 
-class Answer(serializers.Serializer):
+class DecisionRequest(serializers.Serializer):
     """What to do with the step whose turn it is. Without lines the whole ask is approved."""
 
     outcome = serializers.ChoiceField(["approve", "reject", "request_changes"])
@@ -250,10 +250,10 @@ class DecideView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="proposals_decide", request=Answer, responses=ProposalSerializer)
+    @extend_schema(operation_id="proposals_decide", request=DecisionRequest, responses=ProposalSerializer)
     def post(self, request: Request, number: int) -> Response:
         found = visible(request, number)
-        form = Answer(data=request.data)
+        form = DecisionRequest(data=request.data)
         form.is_valid(raise_exception=True)
         decide(current_step(found), form.validated_data, request)
         return Response(answer_of(visible(request, number)))

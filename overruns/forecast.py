@@ -24,6 +24,7 @@ QUANTILES = ("p10", "p50", "p90")
 WEEKS = 8
 BLOCK = 28
 BLOCKS = 6
+FEWEST_BLOCKS = 3
 WINDOW = timedelta(days=BLOCK * BLOCKS)
 """How far back the usual spending looks."""
 Z90 = Decimal("1.2816")
@@ -170,7 +171,7 @@ class UsualSpending:
             if start < first_day:
                 break
             sums.append(sum((cost for day, cost in rest_by_day.items() if start <= day < stop), ZERO))
-        if len(sums) < 2:
+        if len(sums) < FEWEST_BLOCKS:
             return cls((ZERO,) * 7, ZERO, 0)
         middle = statistics.median(sums)
         stray = statistics.median([abs(each - middle) for each in sums]) * MAD_TO_DEVIATION

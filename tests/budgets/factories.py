@@ -11,11 +11,34 @@ from budgets.models import ApprovalRule, ApprovalStep, AskLine, BudgetLine, Entr
 from budgets.services import lines as line_services
 from budgets.services import proposals
 from core.months import Month, Period
+from core.vocabulary import LINES
 from estimates.models import Estimate
 from teams.models import Project, User
 from usage.models import DailyUsage, Meter, Source
 
 YEAR = Period(date(2027, 1, 1), date(2028, 1, 1))
+PLAN = {
+    "name": "small",
+    "task": "pretrain",
+    "currency": "USD",
+    "start": "2027-01-01",
+    "model": {"parameters": "1B", "layers": 16, "hidden_size": 2048, "sequence_length": 2048},
+    "data": {"tokens": "20B", "licence_cost": 1000},
+    "compute": {
+        "accelerator": "own-card",
+        "count": 8,
+        "mfu": 0.4,
+        "peak_tflops": 989,
+        "memory_gb": 80,
+        "price_per_accelerator_hour": 2,
+    },
+    "reliability": "none",
+    "experiments": "none",
+    "model_error": "none",
+    "storage": {"log_gb_per_day": 0, "corpus_replicas": 0, "keep_last": 0, "keep_milestones": 0},
+    "contingency": 0.1,
+}
+"""Figures instead of prices, so that the catalogue has no say."""
 NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
 
 
@@ -51,7 +74,7 @@ def estimate(project: Project, by: User, asks: Mapping[tuple[str, str], int], *,
     by_month: dict[str, dict[str, float]] = {}
     for (category, month), amount in asks.items():
         by_line[category] = by_line.get(category, 0) + amount
-        by_month.setdefault(month, {})[category] = float(amount)
+        by_month.setdefault(month, dict.fromkeys(map(str, LINES), 0.0))[category] = float(amount)
     spread = {"mean": 1.0, "p10": 0.9, "p50": 1.0, "p80": 1.1, "p90": 1.2}
     answer = {
         "plan": "base",
@@ -66,7 +89,10 @@ def estimate(project: Project, by: User, asks: Mapping[tuple[str, str], int], *,
                 for category, amount in by_line.items()
             },
             "by_cause": {},
-            "by_month": [{"month": month, "by_line": lines} for month, lines in sorted(by_month.items())],
+            "by_month": [
+                {"month": month, "mean": sum(lines.values()), "by_line": lines}
+                for month, lines in sorted(by_month.items())
+            ],
         },
         "ask": {
             "level": "mean",
@@ -78,7 +104,7 @@ def estimate(project: Project, by: User, asks: Mapping[tuple[str, str], int], *,
     return Estimate.objects.create(
         project=project,
         name="base",
-        plan={"name": "base", "task": "pretrain", "currency": project.currency},
+        plan={**PLAN, "currency": project.currency},
         answer=answer,
         currency=project.currency,
         state=Estimate.State.FROZEN if frozen else Estimate.State.DRAFT,
