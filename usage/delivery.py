@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from core.errors import DomainError, Fault
 from core.money import CURRENCIES, parse_amount
 from core.months import Month
+from estimates.engine.books import MODES
 
 from .models import Meaning, Money
 from .reading.numbers import MONEY_TEXTS
@@ -51,6 +52,8 @@ class Settings:
     billing_period: Month | None = None
     drop_limit: Decimal = Decimal("0.2")
     cluster: str = ""
+    rate_card: Mapping[str, str] = field(default_factory=dict)
+    """Partition, or accelerator as the log names it → `ACCELERATOR[/MODE[/PROVIDER[/REGION]]]` of the price table."""
     annual_commitment: bool = False
     vouchers: str = "payment"
     given: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -146,6 +149,17 @@ def _currency_map(value: Any) -> dict[str, str]:
     return {code: _currency(currency) for code, currency in _mapping(value).items()}
 
 
+def _rate_card(value: Any) -> dict[str, str]:
+    """Pairs such as `gpu=h100-sxm-80gb/own`."""
+    offers = _mapping(value)
+    for offer in offers.values():
+        accelerator, _slash, rest = offer.partition("/")
+        mode = rest.partition("/")[0]
+        if not accelerator or mode not in MODES or offer.count("/") > 3:
+            raise ValueError(_("must be pairs such as gpu=h100-sxm-80gb/own; modes: %(modes)s") % {"modes": MODES})
+    return offers
+
+
 def _moment(value: Any) -> datetime:
     """An instant; a day or a time without offset is UTC."""
     moment = datetime.fromisoformat(_text(value)) if not isinstance(value, datetime) else value
@@ -185,6 +199,7 @@ READERS: dict[str, Any] = {
     "money": _choice(*Money.values),
     "single_scope": _flag,
     "strict": _flag,
+    "rate_card": _rate_card,
     "issued_at": _moment,
     "billing_period": _month,
     "drop_limit": _share,
@@ -200,6 +215,7 @@ ACCEPTED = {
     "delimiter": ", ; | tab",
     "columns": "JSON, field=Header",
     "currency_map": "RMB=CNY",
+    "rate_card": "PARTITION=h100-sxm-80gb/own",
     "issued_at": "2025-02-03T00:00:00Z",
     "billing_period": "2025-01",
     "drop_limit": "0.2",

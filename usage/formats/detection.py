@@ -14,10 +14,20 @@ from ..delivery import Settings
 from ..reading.faults import FileRefused
 from ..reading.header import Header
 from ..reading.records import BOM, split_record
-from . import focus
+from . import dcgm, focus, generic_csv, kubecost, opencost, openshift, slurm_json, slurm_text, sreport
 from .contract import Format, Recognition, Sample
 
-FORMATS: tuple[Format, ...] = (focus.FORMAT,)
+FORMATS: tuple[Format, ...] = (
+    focus.FORMAT,
+    slurm_text.FORMAT,
+    slurm_json.FORMAT,
+    sreport.FORMAT,
+    opencost.FORMAT,
+    kubecost.FORMAT,
+    openshift.FORMAT,
+    dcgm.FORMAT,
+    generic_csv.FORMAT,
+)
 HEAD = 1 << 16
 DELIMITERS = (",", ";", "\t", "|")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
+
+from estimates.engine.books import PriceKey
 
 from ..formats.contract import METER_COLUMNS, Keys, RowReader, ScopeKey, digest_of
 from ..models import Scope, Source
@@ -18,8 +20,15 @@ MEMORY = 100_000
 """Key sets remembered at a time; beyond it the memory starts anew and the database answers."""
 CHUNK = 2_000
 
-KeyEntry = tuple[int, Decimal | None]
-"""A key set's id, and the accelerator-hours in one unit of its rows' quantity."""
+
+class KeyEntry(NamedTuple):
+    """What the rows of a key set need to know of it."""
+
+    id: int
+    hours_per_quantity: Decimal | None
+    """Accelerator-hours in one unit of the rows' quantity."""
+    price_key: PriceKey | None
+    """What a rate card asks the price table for."""
 
 
 class KeySets:
@@ -36,7 +45,9 @@ class KeySets:
     def fault(self, key: Any) -> RowFault | None:
         return self._refused.get(key)
 
-    def learn(self, keys: Iterable[Any], reader: RowReader) -> None:
+    def learn(
+        self, keys: Iterable[Any], reader: RowReader, price_key: Callable[[Keys], PriceKey] | None = None
+    ) -> None:
         """Describe and store keys that are not known; a key that cannot be described is remembered with its fault."""
         if len(self._known) > MEMORY:
             self._known.clear()
@@ -48,8 +59,8 @@ class KeySets:
                 self._refused[key] = fault
         ids = store(self._source.pk, {digest_of(keys.as_dict()): keys for keys in described.values()})
         for key, keys in described.items():
-            entry = (ids[digest_of(keys.as_dict())], keys.hours_per_quantity)
-            self._known[_interned(key)] = entry
+            price = price_key(keys) if price_key else None
+            self._known[_interned(key)] = KeyEntry(ids[digest_of(keys.as_dict())], keys.hours_per_quantity, price)
 
 
 def _interned(key: Any) -> Any:
@@ -122,6 +133,9 @@ class Scopes:
 
     def __len__(self) -> int:
         return len(self._ids)
+
+    def __iter__(self) -> Iterator[ScopeKey]:
+        return iter(self._ids)
 
     def learn(self, keys: Iterable[ScopeKey]) -> None:
         for key in keys:

@@ -11,6 +11,7 @@ from django.db import connection
 from core.money import EXACT, exact_text
 
 from ..models import Import, RejectedRow
+from ..reading.durations import sum_of_hours
 from ..reading.notes import Notes
 from .parse import Reading
 from .staging import Staging
@@ -30,6 +31,12 @@ FIGURES = """
 def figures_of_staging(staging: Staging) -> list[tuple]:
     """Sums of everything that was staged."""
     return _figures(staging.rows, "TRUE", {})
+
+
+def figures_of_log(staging: Staging) -> list[tuple]:
+    """Sums of what was staged, every key once: the record that holds it best."""
+    best = f"SELECT DISTINCT ON (row_key) * FROM {staging.rows} ORDER BY row_key, rank DESC NULLS LAST, row_print DESC"
+    return _figures(f"({best})", "TRUE", {})
 
 
 def figures_of_scopes(scopes: list[int]) -> list[tuple]:
@@ -63,14 +70,17 @@ def summed(figures: list[tuple]) -> dict[str, Any]:
         group["effective"] = EXACT.add(group["effective"], costs[1] or Decimal(0))
         if state:
             states[state]["rows"] += rows
-            states[state]["accelerator_hours"] += accelerated or Decimal(0)
-        accelerator_hours += accelerated or Decimal(0)
-        cpu_core_hours += cores or Decimal(0)
+            held = states[state]["accelerator_hours"]
+            states[state]["accelerator_hours"] = EXACT.add(held, accelerated or Decimal(0))
+        accelerator_hours = EXACT.add(accelerator_hours, accelerated or Decimal(0))
+        cpu_core_hours = EXACT.add(cpu_core_hours, cores or Decimal(0))
+    for group in states.values():
+        group["accelerator_hours"] = sum_of_hours(group["accelerator_hours"])
     return {
         "totals": _texts(totals),
         "by_charge_category": _texts(categories),
-        "accelerator_hours": exact_text(accelerator_hours),
-        "cpu_core_hours": exact_text(cpu_core_hours),
+        "accelerator_hours": sum_of_hours(accelerator_hours),
+        "cpu_core_hours": sum_of_hours(cpu_core_hours),
         "by_state": _texts(states),
         "first_usage": min((row[-2] for row in figures), default=None),
         "last_usage": max((row[-1] for row in figures), default=None),
@@ -88,16 +98,18 @@ def counts(reading: Reading | None, swap: Swap | None) -> dict[str, Any]:
     if reading is None:
         names = ("read", "accepted", "rejected", "skipped", "written", "unchanged", "closed")
         return {f"rows_{name}": 0 for name in names} | {"skipped": {}}
-    written = swap.written if swap else 0
+    swapped, swap = swap is not None, swap or Swap()
+    accepted = reading.accepted - swap.repeated
+    skipped = dict(reading.skipped) | ({"repeated": swap.repeated} if swap.repeated else {})
     return {
         "rows_read": reading.read,
-        "rows_accepted": reading.accepted,
+        "rows_accepted": accepted,
         "rows_rejected": reading.rejected,
-        "rows_skipped": sum(reading.skipped.values()),
-        "rows_written": written,
-        "rows_unchanged": reading.accepted - written if swap else 0,
-        "rows_closed": swap.closed if swap else 0,
-        "skipped": dict(reading.skipped),
+        "rows_skipped": sum(skipped.values()),
+        "rows_written": swap.written,
+        "rows_unchanged": accepted - swap.written if swapped else 0,
+        "rows_closed": swap.closed,
+        "skipped": skipped,
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from core.money import exact_text
+from core.money import EXACT, exact_text
 
 from ..delivery import Settings
 from ..formats import detection
@@ -25,7 +25,8 @@ from ..reading.notes import Notes
 from ..reading.records import Batch
 from ..reading.table import Table
 from ..reading.unpack import Delivery, Unpacked
-from .keysets import KeySets, Scopes
+from .keysets import KeyEntry, KeySets, Scopes
+from .rate_card import RateCard
 from .seen import LiveRows
 from .staging import Staging
 
@@ -74,6 +75,8 @@ class Pass:
     pad_short_rows: bool = True
     meaning: str = ""
     money: str = ""
+    rates: RateCard | None = None
+    """Of a source whose money is the price table."""
     issued: str = "\\N"
     """Of a log: when the delivery was issued, as COPY reads it."""
 
@@ -81,6 +84,8 @@ class Pass:
         """What the delivery means, by its settings, else its source, else its format."""
         self.meaning = self.settings.meaning or self.source.meaning or found.meaning
         self.money = self.settings.money or self.source.money or found.money
+        if self.money == Money.RATE_CARD:
+            self.rates = RateCard(self.settings, self.notes)
         if self.meaning == Meaning.LOG:
             self.issued = self.delivery.ordered_by.isoformat()
 
@@ -129,7 +134,8 @@ class PartReader:
         self._is_table = isinstance(self._records, Table)
         self._header: Header = self._records.header
         self._rows: RowReader = detected.format.open(self._header, context.settings, context.notes)
-        self._salt = print_salt(detected.format, context.settings, self._records.raw_header)
+        rates = context.rates.digest if context.rates else b""
+        self._salt = print_salt(detected.format, context.settings, self._records.raw_header + rates)
         self._told = time.monotonic()
         self._first = True
         self._bad: list[RejectedRow] = []
@@ -227,13 +233,14 @@ class PartReader:
         new_scopes = {row.scope for _line, _print, row in rows if row.scope not in scopes}
         if keys or new_scopes:
             self._context.staging.pause()
-            known.learn(keys, self._rows)
+            rates = self._context.rates
+            known.learn(keys, self._rows, rates.key_of if rates else None)
             scopes.learn(new_scopes)
 
     def _stage(self, rows: list[tuple[int, bytes, Row]], batch: Batch) -> None:
         blake2b, known, scopes = hashlib.blake2b, self._context.key_sets, self._context.scopes
         bears_money = self._context.money != Money.NONE
-        issued = self._context.issued
+        issued, rates = self._context.issued, self._context.rates
         out: list[str] = []
         number = self._reading.staged
         for line, text_print, row in rows:
@@ -242,8 +249,10 @@ class PartReader:
                 fault = known.fault(row.key) or RowFault("", "", "cannot be read")
                 self._reject(line, fault, batch.records[batch.lines.index(line)])
                 continue
-            key_set_id, hours = entry
-            body = copy_body(row, scopes[row.scope], key_set_id, hours, bears_money, self._row_key(row))
+            hours = accelerator_hours_of(row, entry)
+            if rates and entry.price_key:
+                row = rates.priced(row, entry.price_key, hours)
+            body = copy_body(row, scopes[row.scope], entry.id, hours, bears_money, self._row_key(row))
             row_print = blake2b(body.encode(), digest_size=16).hexdigest()
             number += 1
             out.append(f"{number}\t{line}\t{text_print.hex()}\t{row_print}\t{issued}\t{body}\n")
@@ -253,8 +262,10 @@ class PartReader:
             self._context.staging.write(out)
 
     def _row_key(self, row: Row) -> str:
-        """What the row is known by, among all sources."""
-        if row.row_key is None:
+        """What the row is known by, among all sources; a statement knows its rows by what they are."""
+        if self._context.meaning == Meaning.LOG and row.row_key is None:
+            raise FileRefused(_("Rows of this format have no key: its deliveries cannot be a log."), column="meaning")
+        if self._context.meaning == Meaning.STATEMENT or row.row_key is None:
             return NULL
         return hashlib.blake2b(f"{self._context.source.pk} {row.row_key}".encode(), digest_size=16).hexdigest()
 
@@ -303,11 +314,15 @@ def print_salt(format_: Format, settings: Settings, header: bytes) -> bytes:
 NULL = "\\N"
 
 
-def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, bears_money: bool, row_key: str) -> str:
+def accelerator_hours_of(row: Row, entry: KeyEntry) -> str | None:
+    """As the row says, else by what one unit of its quantity holds."""
+    if row.accelerator_hours is not None or entry.hours_per_quantity is None or row.quantity is None:
+        return row.accelerator_hours
+    return exact_text(EXACT.multiply(Decimal(row.quantity), entry.hours_per_quantity))
+
+
+def copy_body(row: Row, scope_id: int, key_set_id: int, hours: str | None, bears_money: bool, row_key: str) -> str:
     """The row as COPY text, from the scope on. Equal rows have equal bodies: the row's print is taken of it."""
-    accelerator_hours = row.accelerator_hours
-    if hours is not None and accelerator_hours is None and row.quantity is not None:
-        accelerator_hours = exact_text(Decimal(row.quantity) * hours)
     if bears_money:
         costs = f"{row.billed or NULL}\t{row.effective or NULL}\t{row.list_cost or NULL}\t{row.contracted or NULL}"
         money = f"{row.currency}\t{costs}"
@@ -315,7 +330,7 @@ def copy_body(row: Row, scope_id: int, key_set_id: int, hours: Decimal | None, b
         money = f"\t{NULL}\t{NULL}\t{NULL}\t{NULL}"
     return (
         f"{scope_id}\t{key_set_id}\t{row.usage_start}\t{row.usage_end}\t{row.billing_month}\t{money}"
-        f"\t{row.quantity or NULL}\t{accelerator_hours or NULL}\t{row.cpu_core_hours or NULL}\t{row_key}"
+        f"\t{row.quantity or NULL}\t{hours or NULL}\t{row.cpu_core_hours or NULL}\t{row_key}"
         f"\t{NULL if row.rank is None else row.rank}\t{'t' if row.provisional else 'f'}\t{copy_text(row.job)}"
         f"\t{NULL if row.extra is None else copy_text(row.extra)}"
     )

@@ -47,6 +47,8 @@ class Swap:
     written: int = 0
     closed: int = 0
     unchanged: int = 0
+    repeated: int = 0
+    """Of a log: records of the delivery whose key another of its records has, and holds better."""
 
     @property
     def changed(self) -> bool:
@@ -75,6 +77,7 @@ class Swapper:
         self._delivery, self._source, self._settings = delivery, source, settings
         self._staging, self._meaning, self._claimed = staging, meaning, claimed
         self._parameters: dict[str, Any] = {"import": delivery.pk, "source": source.pk}
+        self._repeated = 0
 
     def run(self, emptied: list[Scope]) -> Swap:
         """Compare and write. `emptied` are scopes that the delivery covers without a row."""
@@ -88,6 +91,7 @@ class Swapper:
         }[Meaning(self._meaning)]()
         swap.closed = self._count("usage_swap_close")
         swap.written = self._count("usage_swap_write")
+        swap.repeated = self._repeated
         if self._meaning == Meaning.STATEMENT and not self._delivery.confirmed_at:
             self._hold_if_doubtful(swap)
         if swap.changed:
@@ -149,6 +153,7 @@ class Swapper:
                 ORDER BY row_key, rank DESC NULLS LAST, row_print DESC"""
         )
         self._run("ANALYZE usage_swap_best")
+        self._repeated = self._count(self._staging.rows) - self._count("usage_swap_best")
         self._run(
             """CREATE TEMP TABLE usage_swap_match ON COMMIT DROP AS
                SELECT best.number, live.id, live.row_print = best.row_print AS same,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -13,13 +14,14 @@ from core.errors import DomainError
 
 from ..delivery import Settings, read_settings
 from ..formats.detection import format_named
-from ..models import Import, Meaning, RejectedRow, Scope, Source
+from ..models import Import, Meaning, Money, RejectedRow, Scope, Source
 from ..reading.faults import FileRefused
 from ..reading.notes import Notes
 from ..reading.unpack import Delivery
 from . import files, outcome
 from .keysets import KeySets, Scopes
 from .parse import Pass, Reading, RestartError, read_delivery
+from .rate_card import RateCard
 from .seen import LiveRows, live_rows
 from .staging import Staging
 from .swap import HeldError, OutdatedError, Swap, Swapper, UnreconciledError, known_now, lock_source
@@ -53,6 +55,7 @@ class Work:
         self._notes = Notes()
         self._staging = Staging(delivery.pk)
         self._reading: Reading | None = None
+        self._rates: RateCard | None = None
         self._scopes = Scopes(self._source)
 
     def run(self) -> None:
@@ -97,7 +100,9 @@ class Work:
     def _settings(self) -> Settings:
         settings = read_settings({**self._source.settings, **self._delivery.settings})
         self._delivery.issued_at = settings.issued_at
-        self._delivery.reading = settings.digest_of_reading().hex()
+        if (settings.money or self._source.money) == Money.RATE_CARD:
+            self._rates = RateCard(settings, self._notes)
+        self._delivery.reading = reading_digest(settings, self._rates)
         return settings
 
     def _same_bytes(self, settings: Settings) -> Import | None:
@@ -161,6 +166,8 @@ class Work:
         )
         wanted = self._delivery.settings.get("format") or self._source.format
         self._reading = reading = read_delivery(context, file, wanted)
+        self._rates = context.rates
+        self._delivery.reading = reading_digest(settings, context.rates)
         self._delivery.format, self._delivery.format_reason = reading.format.slug, reading.reason
         self._delivery.meaning = context.meaning
         self._delivery.content_sha256 = file.digest.hexdigest()
@@ -189,10 +196,10 @@ class Work:
         delivery = self._delivery
         with transaction.atomic():
             lock_source(self._source.pk)
-            self._source = Source.objects.select_for_update().get(pk=self._source.pk)
+            self._source = Source.objects.select_for_update(no_key=True).get(pk=self._source.pk)
             if live is not None and self._source.changes != changes_before:
                 raise OutdatedError
-            row = Import.objects.select_for_update().get(pk=delivery.pk)
+            row = Import.objects.select_for_update(no_key=True).get(pk=delivery.pk)
             if row.cancel_requested or row.status != Import.Status.RUNNING:
                 raise CancelledError
             if delivery.meaning == Meaning.APPEND and self._appended_before():
@@ -251,6 +258,8 @@ class Work:
     def _figures(self, live: LiveRows | None, swap: Swap, scopes: list[Scope]) -> dict[str, Any]:
         if live is not None:
             figures = outcome.figures_of_scopes([scope.pk for scope in swap.scopes])
+        elif self._delivery.meaning == Meaning.LOG:
+            figures = outcome.figures_of_log(self._staging)
         else:
             figures = outcome.figures_of_staging(self._staging)
         sums = outcome.summed(figures)
@@ -259,6 +268,7 @@ class Work:
             **outcome.counts(self._reading, swap),
             **sums,
             "scopes": sorted(scope.key for scope in scopes) or sorted(key.text for key in self._scopes),
+            "price_missing": self._rates.missing if self._rates else [],
         }
 
     def _end(self, status: str, **kept: Any) -> None:
@@ -290,6 +300,12 @@ class Work:
             raise CancelledError
         if running.filter(cancel_requested=True).exists():
             raise CancelledError
+
+
+def reading_digest(settings: Settings, rates: RateCard | None) -> str:
+    """What the reading of a file depends on: its settings, and the prices where a price table is the money."""
+    digest = settings.digest_of_reading()
+    return digest.hex() if rates is None else hashlib.blake2b(digest + rates.digest, digest_size=16).hexdigest()
 
 
 def fault_of(value: str | None, reason: str, column: str = "") -> dict[str, Any]:

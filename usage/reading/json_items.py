@@ -52,7 +52,7 @@ class JsonCursor:
             if not self._more():
                 return b""
 
-    def keys(self) -> Iterator[str]:
+    def fields(self) -> Iterator[str]:
         """The keys of the object the cursor stands on; the caller takes each value before it asks for the next."""
         self._take(b"{")
         while self.peek() != b"}":

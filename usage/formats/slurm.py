@@ -1,0 +1,251 @@
+"""What every Slurm format shares: states, TRES, and how one run of a job becomes a row.
+
+One fact per run of an allocation; steps add nothing. Elapsed decides how long cards were held, also where the wall
+clock disagrees: in autumn an end may stand before its start.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import NamedTuple
+
+from core.vocabulary import Category
+
+from ..delivery import Settings
+from ..reading.durations import hours_held
+from ..reading.faults import RowFault, RowSkipped
+from ..reading.notes import Notes
+from ..reading.times import Instant, instant
+from .contract import Keys, Row, ScopeKey
+
+JOB_ID = re.compile(r"[0-9]+(?:_(?:[0-9]+|\[[0-9,:%-]*\]))?(?:\+[0-9]+)?")
+"""`123`, `123_4`, `123_[4-7%2]`, `123+1`."""
+STEP_ID = re.compile(JOB_ID.pattern + r"\.[A-Za-z0-9_+]+")
+
+OPEN_STATES = frozenset(["RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "SIGNALING", "STAGE_OUT"])
+WAITING_STATES = frozenset(["PENDING", "CONFIGURING", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"])
+ENDED_STATES = frozenset(
+    [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "LAUNCH_FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PREEMPTED",
+        "RECONFIG_FAIL",
+        "REQUEUED",
+        "REVOKED",
+        "TIMEOUT",
+    ]
+)
+STATES = OPEN_STATES | WAITING_STATES | ENDED_STATES
+
+GPU = re.compile(r"gres/gpu(?::(.+))?")
+SLICE = re.compile(r"[0-9]+g\.[0-9]+gb")
+"""A MIG slice is a type of its own and no whole card."""
+COUNT = re.compile(r"[0-9]{1,9}")
+REFERENCE = re.compile(r"headroom[_-]proposal\s*[=:]\s*([^\s,;|]+)", re.IGNORECASE)
+ENDED_RANK = 1 << 40
+"""An ended record wins over an open one however long that one has been running."""
+AUTUMN = timedelta(hours=2)
+
+
+def state_of(text: str) -> str:
+    """The state's word: `CANCELLED by 1001`, `CANCELLED+` and the cut-off `OUT_OF_ME+` are understood."""
+    first = (text.split() or [""])[0]
+    word = first.rstrip("+").upper()
+    if word in STATES:
+        return word
+    matches = [state for state in STATES if state.startswith(word)] if first.endswith("+") and word else []
+    if len(matches) != 1:
+        raise RowFault("State", text, "is no state of a Slurm job that this version knows")
+    return matches[0]
+
+
+class Tres(NamedTuple):
+    """What an allocation held; None where nobody says."""
+
+    cards: int | None = None
+    accelerator: str = ""
+    slices: int = 0
+    cores: int | None = None
+
+
+def tres_of(held: Mapping[str, str], column: str) -> Tres:
+    """Cards from `{"cpu": "64", "gres/gpu": "8", "gres/gpu:h100": "8"}`: the plain count wins over the typed ones."""
+    plain: int | None = None
+    typed: dict[str, int] = {}
+    slices: dict[str, int] = {}
+    for name, count in held.items():
+        if match := GPU.fullmatch(name):
+            number = _count(count, f"{name}={count}", column)
+            kind = match.group(1)
+            if kind is None:
+                plain = number
+            else:
+                (slices if SLICE.search(kind) else typed)[kind] = number
+    cores = _count(held["cpu"], f"cpu={held['cpu']}", column) if "cpu" in held else None
+    cards = plain if plain is not None else sum(typed.values()) if held else None
+    return Tres(cards, "+".join(sorted(typed or slices)), sum(slices.values()), cores)
+
+
+def _count(text: str, shown: str, column: str) -> int:
+    if not COUNT.fullmatch(text):
+        raise RowFault(column, shown, "is not a count of resources")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one allocation, as either format reads it. Times are None where the job has not got there."""
+
+    cluster: str
+    job_id: str
+    raw_id: str
+    state: str
+    submit: Instant | None
+    start: Instant | None
+    end: Instant | None
+    elapsed: int
+    tres: Tres
+    wants_accelerators: bool = False
+    cores: int | None = None
+    account: str = ""
+    user: str = ""
+    partition: str = ""
+    qos: str = ""
+    reservation: str = ""
+    wckey: str = ""
+    comment: str = ""
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+
+class JobKey(NamedTuple):
+    """What many jobs share."""
+
+    cluster: str
+    account: str
+    user: str
+    partition: str
+    qos: str
+    reservation: str
+    wckey: str
+    state: str
+    accelerator: str
+    cards: int | None
+    has_slices: bool
+    reference: str
+
+
+class JobRows:
+    """Turns jobs into rows."""
+
+    def __init__(self, settings: Settings, notes: Notes) -> None:
+        self._settings, self._notes = settings, notes
+        self._zone = settings.timezone
+
+    def row(self, job: Job) -> Row:
+        """The job's row; what waits or never ran is skipped, a job that ends before it starts is a `RowFault`."""
+        start = self._started(job)
+        self._check_clock(job, start)
+        end = instant(start.at + timedelta(seconds=max(job.elapsed, 1)), self._zone)
+        is_open = job.state in OPEN_STATES
+        cores = job.cores if job.cores is not None else job.tres.cores
+        cluster = job.cluster or self._settings.cluster
+        return Row(
+            key=self._key(job, cluster),
+            scope=ScopeKey("", "", None, cluster),
+            usage_start=start.text,
+            usage_end=end.text,
+            billing_month=start.month,
+            currency="",
+            billed=None,
+            effective=None,
+            quantity=hours_held(job.tres.slices, job.elapsed) if job.tres.slices else None,
+            accelerator_hours=self._accelerator_hours(job),
+            cpu_core_hours=None if cores is None else hours_held(cores, job.elapsed),
+            extra=json.dumps(job.extra, ensure_ascii=False, sort_keys=True) if job.extra else None,
+            row_key="|".join((cluster, job.raw_id, job.job_id, job.submit.text if job.submit else "", start.text)),
+            rank=job.elapsed + (0 if is_open else ENDED_RANK),
+            provisional=is_open,
+            job=job.job_id,
+        )
+
+    def _started(self, job: Job) -> Instant:
+        if job.state in WAITING_STATES:
+            raise RowSkipped("pending")
+        if job.start is None:
+            raise RowSkipped("not_started")
+        if job.state == "CANCELLED" and not job.elapsed and job.end == job.start:
+            raise RowSkipped("not_started")
+        return job.start
+
+    def _check_clock(self, job: Job, start: Instant) -> None:
+        if job.end is None or job.state in OPEN_STATES:
+            return
+        held = job.end.at - start.at
+        if held < timedelta(0) and (not job.elapsed or held < -AUTUMN):
+            raise RowFault("End", job.end.text, f"is before Start {start.text}")
+        if held != timedelta(seconds=job.elapsed):
+            self._notes.warn("elapsed_differs", detail=job.job_id)
+
+    def _accelerator_hours(self, job: Job) -> str | None:
+        """None, with a warning, where cards were wanted or the partition has them, and the log is silent about them."""
+        if not job.tres.cards and not job.tres.slices:
+            expected = job.wants_accelerators or job.partition in self._settings.rate_card
+            if expected and job.elapsed:
+                self._notes.warn("accelerator_hours_unknown", detail=job.partition or job.job_id)
+                return None
+        return None if job.tres.cards is None else hours_held(job.tres.cards, job.elapsed)
+
+    def _key(self, job: Job, cluster: str) -> JobKey:
+        if job.elapsed and "[" in job.job_id:
+            self._notes.warn("array_rest_with_elapsed_time", detail=job.job_id)
+        return JobKey(
+            cluster,
+            job.account,
+            job.user,
+            job.partition,
+            job.qos,
+            job.reservation,
+            job.wckey,
+            job.state,
+            job.tres.accelerator,
+            job.tres.cards,
+            bool(job.tres.slices),
+            reference_in(job.comment, job.wckey),
+        )
+
+    def describe(self, key: JobKey) -> Keys:
+        tags = {"qos": key.qos, "reservation": key.reservation, "wckey": key.wckey}
+        return Keys(
+            provider="Slurm",
+            account=key.account,
+            service="Slurm",
+            sku=key.partition,
+            accelerator=key.accelerator,
+            state=key.state,
+            unit="MIG-slice-hour" if key.has_slices else "",
+            user=key.user,
+            partition=key.partition,
+            cluster=key.cluster,
+            accelerator_count=key.cards,
+            category=Category.COMPUTE,
+            reference=key.reference,
+            tags={name: value for name, value in tags.items() if value},
+        )
+
+
+def reference_in(*texts: str) -> str:
+    """The proposal that a comment or a workload key names as `headroom_proposal=P-12`."""
+    for text in texts:
+        if match := REFERENCE.search(text):
+            return match.group(1)[:60]
+    return ""
