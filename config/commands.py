@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
-import importlib
 import os
 import signal
 import subprocess
@@ -14,11 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import django
-from django.contrib.auth import get_user_model
 from django.core.management import execute_from_command_line
 from django.db import connection
 
-from config import schema, supervisor, world
+from config import filling, schema, supervisor, world
 from config.console import Refusal, say, step
 from config.servers import embedded, identity
 from config.servers.account import service_account
@@ -27,7 +25,6 @@ from config.supervisor import Supervisor
 from config.world import World
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DEMO_MARK = "Headroom demo"
 WITHOUT_TABLES = frozenset(
     "check collectstatic compilemessages dbshell diffsettings findstatic help makemessages makemigrations migrate "
     "optimizemigration showmigrations spectacular sqlflush sqlmigrate sqlsequencereset squashmigrations startapp "
@@ -72,7 +69,7 @@ def setup(arguments: list[str]) -> int:
 def up(arguments: list[str]) -> int:
     """Serve the product with its workers until Ctrl-C."""
     port = _port("up", "Serve the product, with its workers, until Ctrl-C.", arguments)
-    return _serve(port, lambda: None)
+    return _serve(port, lambda *_: [])
 
 
 def demo(arguments: list[str]) -> int:
@@ -109,7 +106,7 @@ def test(arguments: list[str]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _serve(port: int, fill: Callable[[], list[str]] | Callable[[], None]) -> int:
+def _serve(port: int, fill: Callable[[Ground, bool], list[str]]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     ground = world.our_ground()
     with supervisor.alone(ground, port) as running_at:
@@ -117,7 +114,7 @@ def _serve(port: int, fill: Callable[[], list[str]] | Callable[[], None]) -> int
         try:
             django.setup()
             _prepare(inside)
-            lines = fill() or []
+            lines = fill(ground, not running_at)
             connection.close()
             if running_at:
                 say("\n".join([f"Headroom already runs at {running_at}", *lines]))
@@ -151,21 +148,9 @@ def _prepare(inside: World) -> None:
         schema.refuse_pending()
 
 
-def _fill() -> list[str]:
-    """Fill the marked database with the example organisation; the lines that say who can log in."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()"
-        )
-        row = cursor.fetchone()
-        if row[0] != DEMO_MARK:
-            if get_user_model().objects.exists():
-                raise Refusal("This database holds other data. Point HEADROOM_VAR at another folder for the demo.")
-            cursor.execute(f"COMMENT ON DATABASE headroom IS '{DEMO_MARK}'")
-    os.environ.setdefault("HEADROOM_DEMO_PASSWORD", embedded.keys(world.our_ground()).demo_password)
-    with step("filling the example organisation"):
-        logins = importlib.import_module("config.demo").fill()  # it imports models: not before django.setup()
-    return [f"  {role:<12} {email:<28} {password}" for role, email, password in logins]
+def _fill(ground: Ground, is_alone: bool) -> list[str]:
+    """Fill the demo; the lines that say who can log in."""
+    return [f"  {role:<12} {email:<28} {password}" for role, email, password in filling.fill(ground, is_alone=is_alone)]
 
 
 def _django_command(argv: list[str]) -> int:

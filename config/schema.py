@@ -18,7 +18,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def bring_up_to_date(ground: Ground) -> None:
     """Create or change the tables of the embedded database and load the catalogue, when the code has changed."""
-    stamp = ground.own_folder("run") / "schema.sha256"
+    stamp = _stamp(ground)
     wanted = _digest_of_migrations()
     with ground.locked():
         if stamp.exists() and stamp.read_text() == wanted:
@@ -29,6 +29,11 @@ def bring_up_to_date(ground: Ground) -> None:
             with step("loading the price catalogue"):
                 call_command("load_catalogue", stdout=io.StringIO())
         stamp.write_text(wanted)
+
+
+def forget(ground: Ground) -> None:
+    """The tables are gone; the next look makes them again."""
+    _stamp(ground).unlink(missing_ok=True)
 
 
 def refuse_pending() -> None:
@@ -42,6 +47,10 @@ def refuse_pending() -> None:
         names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _ in pending[:5])
         more = f" and {len(pending) - 5} more" if len(pending) > 5 else ""
         raise Refusal(f"The database lacks migrations ({names}{more}). Run: python3 manage.py migrate")
+
+
+def _stamp(ground: Ground) -> Path:
+    return ground.own_folder("run") / "schema.sha256"
 
 
 def _digest_of_migrations() -> str:

@@ -40,7 +40,7 @@ def _make(ground: Ground) -> Keys:
         secret_key=secrets.token_urlsafe(48),
         database_owner=secrets.token_urlsafe(24),
         database_app=secrets.token_urlsafe(24),
-        demo_password=secrets.token_urlsafe(9),
+        demo_password=secrets.token_hex(6),
     )
     new = ground.var / "keys.json.new"
     new.unlink(missing_ok=True)
