@@ -12,8 +12,10 @@ from core.months import Month
 from core.vocabulary import CAUSES, Category
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Array
-from estimates.engine.summary import figure, summaries
+from estimates.engine.summary import rounded, summaries
 from estimates.engine.totals import BEHAVIOURS, COST_LINES, behaviour_of
+
+LINE_NAMES = tuple(str(line) for line in COST_LINES)
 
 
 @dataclass(frozen=True)
@@ -144,16 +146,19 @@ def _grouped(costs: Breakdown, always: list[str], key_of: Callable[[Part], str])
 def month_answer(costs: Breakdown) -> list[dict[str, Any]]:
     """The months from the first to the last that costs anything, each with its mean by line."""
     whole = costs.by_month(costs.parts)
-    lines = {str(line): costs.mean_by_month(part for part in costs.parts if part.line is line) for line in COST_LINES}
-    figures = summaries({str(index): row for index, row in enumerate(whole)})
-    last = max((index for index, row in enumerate(whole) if not np.all(row == 0)), default=0)
+    means = np.array([costs.mean_by_month(part for part in costs.parts if part.line is line) for line in COST_LINES])
+    costly = np.flatnonzero(np.any(whole != 0, axis=-1))
+    shown = int(costly[-1]) + 1 if costly.size else 1
+    figures = summaries({str(index): row for index, row in enumerate(whole[:shown])})
+    by_line = rounded(means[:, :shown].T.ravel())
+    width = len(COST_LINES)
     return [
         {
             "month": str(costs.first_month + index),
             **figures[str(index)],
-            "by_line": {line: figure(means[index]) for line, means in lines.items()},
+            "by_line": dict(zip(LINE_NAMES, by_line[index * width : (index + 1) * width], strict=True)),
         }
-        for index in range(last + 1)
+        for index in range(shown)
     ]
 
 

@@ -43,6 +43,8 @@ class Evaluation:
     arrays: Mapping[str, Array]
     """The leaves as they went in."""
     samples: int
+    months: int
+    """How many months the calendar shows."""
 
     def samples_of(self, name: str, plan: int) -> Array:
         """One plan's samples of a quantity: shape (1,) or (samples,), with rows or months in front."""
@@ -55,7 +57,7 @@ class Evaluation:
         """A leaf at its median, over the months shown; a price of what nobody buys is zero, as in the samples."""
         array = self.middle[name]
         if self.leaves[name][0].fixed is not None:
-            return array[: self.contexts[0].months]
+            return array[: self.months]
         if name.startswith("price_") and np.isnan(array).any():
             return np.where(np.isnan(array), self.arrays[name][..., :1], array)
         return array
@@ -143,7 +145,7 @@ def evaluate(contexts: Sequence[Context], samples: int) -> Evaluation:
         for name, found in leaves.items()
     }
     _forget_prices_of_nothing(contexts, arrays, medians)
-    return Evaluation(contexts, program, leaves, middle, medians, program.run(arrays), arrays, samples)
+    return Evaluation(contexts, program, leaves, middle, medians, program.run(arrays), arrays, samples, months)
 
 
 def _leaves(contexts: Sequence[Context], program: Program) -> dict[str, list[Leaf]]:
