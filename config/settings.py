@@ -125,6 +125,11 @@ STATIC_URL = "static/"
 STATIC_ROOT = env.path("STATIC_ROOT", default=str(BASE_DIR / "staticfiles"))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+"""`collectstatic` leaves a compressed file beside each; without it the files are served as they lie here."""
 MEDIA_ROOT = env.path("HEADROOM_FILES", default=str(BASE_DIR / "var" / "files"))
 """Where delivered usage files are kept, by content hash."""
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
