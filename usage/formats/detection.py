@@ -14,11 +14,37 @@ from ..delivery import Settings
 from ..reading.faults import FileRefused
 from ..reading.header import Header
 from ..reading.records import BOM, split_record
-from . import dcgm, focus, generic_csv, kubecost, opencost, openshift, slurm_json, slurm_text, sreport
+from . import (
+    alibaba,
+    aws_cur,
+    azure,
+    baidu,
+    dcgm,
+    focus,
+    gcp,
+    generic_csv,
+    huawei,
+    kubecost,
+    oci,
+    opencost,
+    openshift,
+    slurm_json,
+    slurm_text,
+    sreport,
+    tencent,
+)
 from .contract import Format, Recognition, Sample
 
 FORMATS: tuple[Format, ...] = (
     focus.FORMAT,
+    aws_cur.FORMAT,
+    azure.FORMAT,
+    gcp.FORMAT,
+    oci.FORMAT,
+    alibaba.FORMAT,
+    huawei.FORMAT,
+    tencent.FORMAT,
+    baidu.FORMAT,
     slurm_text.FORMAT,
     slurm_json.FORMAT,
     sreport.FORMAT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from django.utils.translation import gettext as _
 
@@ -19,22 +19,23 @@ def plain(name: str) -> str:
 
 
 class Header:
-    """The columns of one file, found by name wherever they stand."""
+    """The columns of one file, found by name wherever they stand. `same` says what of a name is compared."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], *, same: Callable[[str], str] = plain) -> None:
         self.names = [name.strip().removeprefix("\ufeff").strip() for name in names]
-        self.plain = [plain(name) for name in names]
+        self.plain = [same(name) for name in names]
+        self._same = same
         self._at = {name: index for index, name in reversed(list(enumerate(self.plain))) if name}
 
     def __len__(self) -> int:
         return len(self.names)
 
     def __contains__(self, name: str) -> bool:
-        return plain(name) in self._at
+        return self._same(name) in self._at
 
     def at(self, *names: str) -> int | None:
         """Where the first of the names stands; None where the file has none of them."""
-        return next((self._at[plain(name)] for name in names if plain(name) in self._at), None)
+        return next((self._at[self._same(name)] for name in names if self._same(name) in self._at), None)
 
     def has(self, *names: str) -> bool:
         return all(name in self for name in names)
@@ -54,7 +55,7 @@ class Header:
     def refuse_twins(self, used: Mapping[str, Iterable[str]]) -> None:
         """Two columns that are one name after trimming are refused where the name is one we use: which is the money?"""
         counts = Counter(self.plain)
-        wanted = {plain(alias): name for name, aliases in used.items() for alias in aliases}
+        wanted = {self._same(alias): name for name, aliases in used.items() for alias in aliases}
         twins = sorted({wanted[name] for name, count in counts.items() if count > 1 and name in wanted})
         if twins:
             raise FileRefused(
@@ -72,7 +73,7 @@ class Header:
             )
 
     def _missing(self, name: str) -> str:
-        near = difflib.get_close_matches(plain(name), [name for name in self.plain if name], n=2, cutoff=0.75)
+        near = difflib.get_close_matches(self._same(name), [name for name in self.plain if name], n=2, cutoff=0.75)
         found = [self.names[self.plain.index(match)] for match in near]
         if found:
             return _("is missing from the header; found %(near)s") % {"near": ", ".join(found)}
