@@ -135,7 +135,7 @@ def published(path: str, plan: Plan) -> Known | None:
         return MTBF.get(family(plan.text("compute.accelerator") or ""), ANY_MTBF)
     if path == "experiments.ratio":
         ratio = AFTER_A_PREDECESSOR if plan.text("predecessor") else EXPERIMENTS.get(plan.task)
-        return ratio and Known(ratio, NO_HISTORY)
+        return Known(ratio, NO_HISTORY) if ratio else None
     return FIXED.get(path)
 
 

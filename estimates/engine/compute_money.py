@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from core.vocabulary import Category
 from estimates.engine.conditions import BUILDING, is_task
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
 
 RUN = "run"
 """Behaviour of computing: one_off for a model's training, marginal for fine-tuning (`totals.behaviour_of`)."""
 DURING = "run_month_share"
-COMPUTE = {"cause": Category.COMPUTE, "line": Category.COMPUTE, "behaviour": RUN, "spread": DURING}
-POWER = {"cause": Category.POWER_FACILITY, "line": Category.POWER_FACILITY, "behaviour": RUN, "spread": DURING}
-HIDDEN = {"cause": Category.HIDDEN, "line": Category.COMPUTE, "behaviour": RUN, "spread": DURING}
-HIDDEN_POWER = {"cause": Category.HIDDEN, "line": Category.POWER_FACILITY, "behaviour": RUN, "spread": DURING}
+COMPUTE = Place(Category.COMPUTE, Category.COMPUTE, RUN, DURING)
+POWER = Place(Category.POWER_FACILITY, Category.POWER_FACILITY, RUN, DURING)
+HIDDEN = Place(Category.HIDDEN, Category.COMPUTE, RUN, DURING)
+HIDDEN_POWER = Place(Category.HIDDEN, Category.POWER_FACILITY, RUN, DURING)
 
 
 @quantity(HOURS, "Accelerator-hours that count as compute", "计入算力成本的卡时", when=is_task(*BUILDING))
@@ -35,7 +35,7 @@ def useful_hours_of_evaluation(evaluation_accelerator_hours: Array) -> Array:
     return evaluation_accelerator_hours
 
 
-@cost("Computing", "有效计算", **COMPUTE)
+@cost("Computing", "有效计算", COMPUTE)
 def compute_cost(
     useful_accelerator_hours: Array,
     rent_rate: Array,
@@ -46,67 +46,67 @@ def compute_cost(
     return useful_accelerator_hours * (rent_rate + share_own * operations_rate)
 
 
-@cost("Depreciation", "设备折旧", part="depreciation", **{**HIDDEN, "behaviour": "fixed"})
+@cost("Depreciation", "设备折旧", HIDDEN.but(behaviour="fixed"), part="depreciation")
 def depreciation_cost(useful_accelerator_hours: Array, share_own: Array, depreciation_rate: Array) -> Array:
     """Loss of value of own cards over hours that are kept."""
     return useful_accelerator_hours * share_own * depreciation_rate
 
 
-@cost("Electricity", "电力", part="electricity", **POWER)
+@cost("Electricity", "电力", POWER, part="electricity")
 def electricity_cost(useful_accelerator_hours: Array, share_own: Array, energy_rate: Array) -> Array:
     """Electricity of own cards over hours that are kept."""
     return useful_accelerator_hours * share_own * energy_rate
 
 
-@cost("Space and fixed power", "机柜与固定电费", part="facility", **{**POWER, "behaviour": "fixed"})
+@cost("Space and fixed power", "机柜与固定电费", POWER.but(behaviour="fixed"), part="facility")
 def facility_cost(useful_accelerator_hours: Array, share_own: Array, facility_rate: Array) -> Array:
     """Fixed power, space and cooling of own cards over hours that are kept."""
     return useful_accelerator_hours * share_own * facility_rate
 
 
-@cost("Failures and stalls", "故障重试", part="retries", **HIDDEN)
+@cost("Failures and stalls", "故障重试", HIDDEN, part="retries")
 def retries_cost(retry_accelerator_hours: Array, compute_line_rate: Array) -> Array:
     """Hours lost to failures, at their full cost."""
     return retry_accelerator_hours * compute_line_rate
 
 
-@cost("Power of failures and stalls", "故障重试的电力", part="retries", **HIDDEN_POWER)
+@cost("Power of failures and stalls", "故障重试的电力", HIDDEN_POWER, part="retries")
 def retries_power_cost(retry_accelerator_hours: Array, power_line_rate: Array) -> Array:
     """The part of them that a power meter sees."""
     return retry_accelerator_hours * power_line_rate
 
 
-@cost("Rollback", "异常回滚", part="rollback", **HIDDEN)
+@cost("Rollback", "异常回滚", HIDDEN, part="rollback")
 def rollback_cost(rollback_accelerator_hours: Array, compute_line_rate: Array) -> Array:
     """Steps thrown away after loss spikes, at their full cost."""
     return rollback_accelerator_hours * compute_line_rate
 
 
-@cost("Power of rollback", "异常回滚的电力", part="rollback", **HIDDEN_POWER)
+@cost("Power of rollback", "异常回滚的电力", HIDDEN_POWER, part="rollback")
 def rollback_power_cost(rollback_accelerator_hours: Array, power_line_rate: Array) -> Array:
     """The part of it that a power meter sees."""
     return rollback_accelerator_hours * power_line_rate
 
 
-@cost("Experiments", "实验损耗", part="experiments", **HIDDEN)
+@cost("Experiments", "实验损耗", HIDDEN, part="experiments")
 def experiments_cost(experiment_accelerator_hours: Array, compute_line_rate: Array) -> Array:
     """Smaller runs before and beside the main one."""
     return experiment_accelerator_hours * compute_line_rate
 
 
-@cost("Power of experiments", "实验损耗的电力", part="experiments", **HIDDEN_POWER)
+@cost("Power of experiments", "实验损耗的电力", HIDDEN_POWER, part="experiments")
 def experiments_power_cost(experiment_accelerator_hours: Array, power_line_rate: Array) -> Array:
     """The part of them that a power meter sees."""
     return experiment_accelerator_hours * power_line_rate
 
 
-@cost("Idle cards", "闲置卡", part="idle", **HIDDEN)
+@cost("Idle cards", "闲置卡", HIDDEN, part="idle")
 def idle_cost(idle_accelerator_hours: Array, compute_line_rate: Array) -> Array:
     """Spares and the unused cards of instances."""
     return idle_accelerator_hours * compute_line_rate
 
 
-@cost("Power of idle cards", "闲置卡的电力", part="idle", **HIDDEN_POWER)
+@cost("Power of idle cards", "闲置卡的电力", HIDDEN_POWER, part="idle")
 def idle_power_cost(idle_accelerator_hours: Array, power_line_rate: Array) -> Array:
     """The part of them that a power meter sees."""
     return idle_accelerator_hours * power_line_rate
@@ -118,21 +118,19 @@ def unoccupied_accelerator_hours(total_accelerator_hours: Array, share_own: Arra
     return total_accelerator_hours * share_own * idle_per_busy_hour
 
 
-@cost("Own cards between tasks", "自建卡任务间闲置", part="idle", **{**HIDDEN, "behaviour": "fixed"})
+@cost("Own cards between tasks", "自建卡任务间闲置", HIDDEN.but(behaviour="fixed"), part="idle")
 def unoccupied_cost(unoccupied_accelerator_hours: Array, depreciation_rate: Array, operations_rate: Array) -> Array:
     """Depreciation and operations go on while nothing runs."""
     return unoccupied_accelerator_hours * (depreciation_rate + operations_rate)
 
 
-@cost(
-    "Power of own cards between tasks", "自建卡任务间闲置的电力", part="idle", **{**HIDDEN_POWER, "behaviour": "fixed"}
-)
+@cost("Power of own cards between tasks", "自建卡任务间闲置的电力", HIDDEN_POWER.but(behaviour="fixed"), part="idle")
 def unoccupied_power_cost(unoccupied_accelerator_hours: Array, energy_rate: Array, facility_rate: Array) -> Array:
     """So do power and space."""
     return unoccupied_accelerator_hours * (energy_rate + facility_rate)
 
 
-@cost("Unused part of a reservation", "预留未用部分", part="idle", **{**HIDDEN, "behaviour": "fixed"})
+@cost("Unused part of a reservation", "预留未用部分", HIDDEN.but(behaviour="fixed"), part="idle")
 def committed_unused_cost(committed_unused: Array) -> Array:
     """The term is due whether used or not."""
     return committed_unused

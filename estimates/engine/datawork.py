@@ -5,30 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 
-ONCE = {
-    "cause": Category.DATA,
-    "line": Category.DATA,
-    "behaviour": "one_off",
-    "spread": "upfront_month_share",
-}
+ONCE = Place(Category.DATA, Category.DATA, "one_off", "upfront_month_share")
 
 
-@cost("Licences", "数据授权", part="licence", **ONCE)
+@cost("Licences", "数据授权", ONCE, part="licence")
 def licence_cost(data__licence_cost: Array) -> Array:
     """As agreed."""
     return data__licence_cost
 
 
-@cost("Collection", "数据采集", part="collection", **ONCE)
+@cost("Collection", "数据采集", ONCE, part="collection")
 def collection_cost(data__collection_cost: Array) -> Array:
     """As planned."""
     return data__collection_cost
 
 
-@cost("Cleaning, de-duplication, quality control, mixing", "清洗、去重、质检、配比", part="processing", **ONCE)
+@cost("Cleaning, de-duplication, quality control, mixing", "清洗、去重、质检、配比", ONCE, part="processing")
 def processing_cost(data__raw_tb: Array, data__processing_cost_per_tb: Array) -> Array:
     """By the terabyte of raw data."""
     return data__raw_tb * data__processing_cost_per_tb
@@ -46,13 +41,13 @@ def labels_to_annotate(data__annotation_items: Array, finetune__label_count: Arr
     return np.maximum(data__annotation_items, finetune__label_count)
 
 
-@cost("Annotation", "标注", part="annotation", **ONCE)
+@cost("Annotation", "标注", ONCE, part="annotation")
 def annotation_cost(annotation_items: Array, data__annotation_price: Array) -> Array:
     """By the item."""
     return annotation_items * data__annotation_price
 
 
-@cost("Compliance", "合规", part="compliance", **ONCE)
+@cost("Compliance", "合规", ONCE, part="compliance")
 def compliance_cost(data__compliance_cost: Array) -> Array:
     """Not to be saved on."""
     return data__compliance_cost

@@ -104,6 +104,7 @@ def structure_of(context: Context) -> Hashable:
         silent,
         plan.switched_off,
         frozenset(plan.days),
+        tuple(len(set(weights)) for weights in plan.profiles.values()),
         frozenset(plan.flags.items()),
         acquisition_modes(context),
         changing,

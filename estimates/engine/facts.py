@@ -66,7 +66,7 @@ def _from_history(path: str) -> Callable[[Context], Leaf | None]:
         if isinstance(given, Range):
             return value_leaf(given, path, "plan")
         known = context.history.value(path, context.plan)
-        return known and value_leaf(known.value, path, "baseline", known.source)
+        return value_leaf(known.value, path, "baseline", known.source) if known else None
 
     return find
 
@@ -99,7 +99,9 @@ def _share(mode: str) -> Callable[[Context], Leaf | None]:
 
 def _hours_to_deadline(context: Context) -> Leaf | None:
     deadline = context.plan.day("deadline")
-    return deadline and point_leaf((deadline - context.start).days * 24.0, "calendar", f"{context.start} – {deadline}")
+    if deadline is None:
+        return None
+    return point_leaf((deadline - context.start).days * 24.0, "calendar", f"{context.start} – {deadline}")
 
 
 @lru_cache(maxsize=256)

@@ -100,20 +100,34 @@ def quantity(unit: str, english: str, chinese: str, **facts: Any) -> Callable[[C
     return declare
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a cost belongs: once by cause, once by line, once by behaviour, and how it falls on the months."""
+
+    cause: Category
+    line: Category
+    behaviour: str
+    spread: str
+
+    def but(self, **changes: Any) -> Place:
+        """The same with something else."""
+        return replace(self, **changes)
+
+
 def cost(
-    english: str,
-    chinese: str,
-    *,
-    cause: Category,
-    line: Category,
-    behaviour: str,
-    spread: str,
-    part: str = "",
-    **facts: Any,
+    english: str, chinese: str, place: Place, *, part: str = "", when: Condition | None = None
 ) -> Callable[[Callable[..., Any]], Quantity]:
-    """Declare an amount of money that is part of the total: once by cause, once by line, once by behaviour."""
+    """Declare an amount of money that is part of the total; `part` is its subcategory."""
     return quantity(
-        "money", english, chinese, cause=cause, line=line, behaviour=behaviour, spread=spread, part=part, **facts
+        "money",
+        english,
+        chinese,
+        cause=place.cause,
+        line=place.line,
+        behaviour=place.behaviour,
+        spread=place.spread,
+        part=part,
+        when=when,
     )
 
 

@@ -77,7 +77,7 @@ def typical_kernel_share() -> float:
 
 
 @quantity("1", "Effect of the layout", "并行布局影响", source=MEGATRON, when=training)
-def layout_factor(pipeline_bubble: Array | float = 0.0, communication_share: Array | float = 0.0) -> Array:
+def layout_factor(pipeline_bubble: Array | float = 0.0, communication_share: Array | float = 0.0) -> Array | float:
     """Against the twentieth that published runs lose to the same."""
     return (1.0 - pipeline_bubble) * (1.0 - communication_share) / (1.0 - TYPICAL_LOSS)
 

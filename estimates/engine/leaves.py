@@ -105,7 +105,7 @@ def input_leaf(context: Context, name: str) -> Leaf | None:
         return None
     if isinstance(value, Baseline):
         known = context.history.value(path, plan)
-        return known and value_leaf(known.value, path, "baseline", known.source)
+        return value_leaf(known.value, path, "baseline", known.source) if known else None
     return value_leaf(value, path, "plan" if path in plan.given else "default")
 
 
@@ -145,7 +145,7 @@ def leaf_array(leaves: Sequence[Leaf], samples: int) -> Array:
     """One leaf of several plans as an array: (plans, 1 or samples), with rows or months in front where it has them."""
     first = leaves[0]
     if first.fixed is not None:
-        return np.stack([leaf.fixed for leaf in leaves], axis=1)[:, :, None]  # type: ignore[list-item]
+        return np.stack([leaf.fixed for leaf in leaves if leaf.fixed is not None], axis=1)[:, :, None]
     columns = [
         draw([leaf.values[row] for leaf in leaves], first.streams[row], samples) for row in range(len(first.values))
     ]

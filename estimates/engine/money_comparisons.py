@@ -27,21 +27,18 @@ MOVED = 0.1
 def own_hourly(case: Case) -> tuple[dict[str, float], list[str]]:
     """The parts of an own accelerator-hour at the medians, and what is missing to know them."""
     context = case.context
-    found, missing = {}, []
-    for name in ("price_capital", "price_electricity"):
-        found[name] = _price_or_own_figure(context, name)
+    capital, electricity = (_price_or_own_figure(context, name) for name in ("price_capital", "price_electricity"))
     board = context.plan.number("compute.own.board_kw")
     if board is None and context.spec is not None and context.spec.board_w:
         board = context.spec.board_w / 1000.0
-    found["board_kw"] = board
-    missing = [name for name, value in found.items() if value is None]
-    if missing:
-        return {}, missing
+    if capital is None or electricity is None or board is None:
+        named = {"price_capital": capital, "price_electricity": electricity, "board_kw": board}
+        return {}, [name for name, value in named.items() if value is None]
     figures = {key: _median(context, f"compute.own.{key}") for key in ("life_hours", "occupancy", "pue")}
     own = {key: context.plan.number(f"compute.own.{key}") or 0.0 for key in OWN_FIGURES}
-    energy = found["board_kw"] * (own["load"] or 1.0) * figures["pue"] * found["price_electricity"]
+    energy = board * (own["load"] or 1.0) * figures["pue"] * electricity
     return {
-        "depreciation": (found["price_capital"] - own["residual"]) / figures["life_hours"],
+        "depreciation": (capital - own["residual"]) / figures["life_hours"],
         "electricity": energy,
         "facility": (own["fixed_power_per_month"] + own["space"]) / MONTH_HOURS,
         "operations": own["operations"] / MONTH_HOURS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from estimates.engine.case import Case
 from estimates.engine.findings import Finding, number, percent
+from estimates.engine.sampling import Range, quantile
 
 MANY_CARDS = 64.0
 OLD_DAYS = 365
@@ -62,5 +63,5 @@ def below_peak_or_service_level(case: Case) -> Finding | None:
     if promised is not None and latency > promised:
         return Finding(latency, f"{latency:.0f} ms > {promised:.0f} ms")
     covers = [row.get("peak_cover") for row in case.plan.rows("inference.tiers")]
-    least = min((cover.typical for cover in covers if hasattr(cover, "typical")), default=1.0)
+    least = min((quantile(cover, 0.5) for cover in covers if isinstance(cover, Range)), default=1.0)
     return Finding(least, f"{least:.0%}") if least < 1.0 else None

@@ -5,37 +5,32 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 
-TRAFFIC = {
-    "cause": Category.NETWORK,
-    "line": Category.NETWORK,
-    "behaviour": "elastic",
-    "spread": "project_month_share",
-}
+TRAFFIC = Place(Category.NETWORK, Category.NETWORK, "elastic", "project_month_share")
 INTERCONNECT = "Share of the fabric in the price of a cluster, by its size; our summary of published cluster bills"
 
 
-@cost("Traffic between regions", "跨地域流量", part="cross_region", **TRAFFIC)
+@cost("Traffic between regions", "跨地域流量", TRAFFIC, part="cross_region")
 def cross_region_cost(network__cross_region_gb: Array, price_cross_region: Array) -> Array:
     """Synchronisation of data."""
     return network__cross_region_gb * price_cross_region
 
 
-@cost("Traffic between zones", "跨可用区流量", part="cross_zone", **TRAFFIC)
+@cost("Traffic between zones", "跨可用区流量", TRAFFIC, part="cross_zone")
 def cross_zone_cost(network__cross_zone_gb: Array, price_cross_zone: Array) -> Array:
     """Within a region."""
     return network__cross_zone_gb * price_cross_zone
 
 
-@cost("Traffic to the internet", "公网出流量", part="egress", **TRAFFIC)
+@cost("Traffic to the internet", "公网出流量", TRAFFIC, part="egress")
 def egress_cost(network__egress_gb: Array, price_egress: Array) -> Array:
     """What users and partners receive."""
     return network__egress_gb * price_egress
 
 
-@cost("Bandwidth", "峰值带宽", part="bandwidth", **{**TRAFFIC, "behaviour": "recurring"})
+@cost("Bandwidth", "峰值带宽", TRAFFIC.but(behaviour="recurring"), part="bandwidth")
 def bandwidth_cost(network__peak_gbps: Array, project_months: Array, price_peak_bandwidth: Array) -> Array:
     """Held for the peak, month after month."""
     return network__peak_gbps * project_months * price_peak_bandwidth
@@ -55,7 +50,7 @@ def interconnect_within_compute(typical_interconnect_share: Array, compute_cost:
     return typical_interconnect_share * compute_cost
 
 
-@cost("Interconnect", "集群互联", part="interconnect", **{**TRAFFIC, "spread": "run_month_share"})
+@cost("Interconnect", "集群互联", TRAFFIC.but(spread="run_month_share"), part="interconnect")
 def interconnect_cost(total_accelerator_hours: Array, hourly_rate: Array, network__interconnect_share: Array) -> Array:
     """On top of the price of computing, where the plan says that the price leaves it out."""
     return total_accelerator_hours * hourly_rate * network__interconnect_share

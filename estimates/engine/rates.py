@@ -50,7 +50,7 @@ def rent_rate(
     committed_rate: Array | float = 0.0,
     share_spot: Array | float = 0.0,
     spot_rate: Array | float = 0.0,
-) -> Array:
+) -> Array | float:
     """Modes by their share; what is owned pays no rent."""
     return share_on_demand * on_demand_rate + share_committed * committed_rate + share_spot * spot_rate
 

@@ -145,8 +145,8 @@ def _rung_mfu(context: Context, row: Row) -> Range:
     ):
         if isinstance(known, Range):
             return known
-    known = context.history.value("compute.paid_mfu", context.plan)
-    return known.value if known else NOT_KNOWN
+    published = context.history.value("compute.paid_mfu", context.plan)
+    return published.value if published else NOT_KNOWN
 
 
 def _weights(context: Context) -> Counter[float] | None:
@@ -158,13 +158,16 @@ def _weights(context: Context) -> Counter[float] | None:
 def hourly_weight(context: Context) -> Leaf | None:
     """The different weights of the hours of a day, the busiest first."""
     weights = _weights(context)
-    return weights and Leaf(
-        tuple(map(Point, sorted(weights, reverse=True))), "plan", streams=("",) * len(weights), by_row=True
-    )
+    if not weights:
+        return None
+    values = tuple(Point(weight) for weight in sorted(weights, reverse=True))
+    return Leaf(values, "plan", streams=("",) * len(values), by_row=True)
 
 
 def hours_of_weight(context: Context) -> Leaf | None:
     """How many hours of a day have each weight."""
     weights = _weights(context)
-    hours = weights and tuple(Point(float(weights[weight])) for weight in sorted(weights, reverse=True))
-    return hours and Leaf(hours, "convention", streams=("",) * len(hours), by_row=True)
+    if not weights:
+        return None
+    hours = tuple(Point(float(weights[weight])) for weight in sorted(weights, reverse=True))
+    return Leaf(hours, "convention", streams=("",) * len(hours), by_row=True)

@@ -11,13 +11,14 @@ import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimates.engine.values import Pert, Point, Quantiles
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating[Any]]
 Range = Point | Pert | Quantiles
 
 SEED = "headroom/1"

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.vocabulary import Category
 from estimates.engine.conditions import every, has_flag, is_task
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
 
@@ -18,7 +18,9 @@ HOURS_OF_DAY = 24.0
 MILLION = 1e6
 
 serving = is_task("inference")
+elastic = every(serving, has_flag("inference.elastic"))
 MONTH = {"axis": "month"}
+BY_REQUEST = Place(Category.COMPUTE, Category.COMPUTE, "elastic", "request_month_share")
 
 
 @quantity("hour", "Length of a month of service", "服务月时长", when=serving)
@@ -104,40 +106,53 @@ def peak_replicas(
     return np.maximum(wanted, inference__minimum_replicas) * (demand_growth > 0.0)
 
 
-@quantity("1", "Replicas held on average", "平均持有副本数", when=serving, axis="row_month")
-def held_replicas(peak_replicas: Array) -> Array:
-    """Held for the peak, day and night."""
-    return peak_replicas
-
-
-@held_replicas.variant(when=every(serving, has_flag("inference.elastic")))
-def elastic_replicas(
+@quantity("1", "Replicas that follow demand", "随需求伸缩的副本数", when=elastic, axis="row_month")
+def following_replicas(
     mean_replicas: Array,
     peak_replicas: Array,
     hour_over_mean: Array,
     hours_of_weight: Array,
     inference__minimum_replicas: Array,
     demand_growth: Array,
-    month_hours: float,
-    inference__events__factor: Array | None = None,
-    inference__events__hours: Array | None = None,
-    inference__events__times_per_month: Array | None = None,
 ) -> Array:
-    """Following demand hour by hour, whole replicas at a time, never fewer than the minimum; named peaks on top."""
-    running = demand_growth > 0.0
+    """Hour by hour, whole replicas at a time, never fewer than the minimum."""
     held = mean_replicas * 0.0
     for relative, hours in zip(hour_over_mean, hours_of_weight, strict=True):
         wanted = np.maximum(np.ceil(mean_replicas * relative - 1e-9), inference__minimum_replicas)
         held = held + np.minimum(wanted, np.maximum(peak_replicas, 1.0)) * (hours / hours_of_weight.sum(axis=0))
-    if inference__events__factor is None:
-        return held * running
+    return held * (demand_growth > 0.0)
+
+
+@quantity("1", "Replicas for named peaks", "峰值事件副本数", when=elastic, axis="row_month")
+def event_replicas(
+    mean_replicas: Array,
+    peak_replicas: Array,
+    following_replicas: Array,
+    inference__events__factor: Array,
+    inference__events__hours: Array,
+    inference__events__times_per_month: Array,
+    month_hours: float,
+) -> Array:
+    """On top of what follows demand, for the hours that each peak lasts, as a mean over the month."""
     extra = mean_replicas * 0.0
     for factor, hours, times in zip(
         inference__events__factor, inference__events__hours, inference__events__times_per_month, strict=True
     ):
         wanted = np.minimum(np.ceil(mean_replicas * factor - 1e-9), peak_replicas)
-        extra = extra + np.maximum(wanted - held, 0.0) * (hours * times / month_hours)
-    return (held + extra) * running
+        extra = extra + np.maximum(wanted - following_replicas, 0.0) * (hours * times / month_hours)
+    return extra
+
+
+@quantity("1", "Replicas held on average", "平均持有副本数", when=serving, axis="row_month")
+def held_replicas(peak_replicas: Array) -> Array:
+    """Held for the peak, day and night."""
+    return peak_replicas
+
+
+@held_replicas.variant(when=elastic)
+def elastic_replicas(following_replicas: Array, event_replicas: Array | float = 0.0) -> Array:
+    """Following demand, and more for named peaks."""
+    return following_replicas + event_replicas
 
 
 @quantity(HOURS, "Accelerator-hours held, by tier and month", "各月持有卡时", when=serving, axis="row_month")
@@ -173,10 +188,7 @@ def service_utilisation(worked_accelerator_hours: Array, held_accelerator_hours:
     return worked_accelerator_hours.sum(axis=(0, 1)) / held_accelerator_hours.sum(axis=(0, 1))
 
 
-@cost(
-    "Requests at a known unit cost", "按单请求成本计的推理", cause=Category.COMPUTE, line=Category.COMPUTE,
-    behaviour="elastic", spread="request_month_share", when=serving,
-)  # fmt: skip
+@cost("Requests at a known unit cost", "按单请求成本计的推理", BY_REQUEST, when=serving)
 def request_cost(
     inference__unit_cost_per_request: Array, total_requests: Array, inference__peak_factor: Array
 ) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.vocabulary import Category
 from estimates.engine.conditions import BUILDING, every, gives, is_task
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 
 GB = 1e9
@@ -17,13 +17,8 @@ ARCHIVE_MONTHS = 12.0
 MIXED_ADAM = "Mixed-precision Adam: 4 master + 4 + 4 moments + 2 weights (Rajbhandari et al. 2020, arXiv:1910.02054)"
 
 building = is_task(*BUILDING)
-WARM = {
-    "cause": Category.STORAGE,
-    "line": Category.STORAGE,
-    "behaviour": "recurring",
-    "spread": "storage_month_share",
-}
-COLD = {**WARM, "spread": "archive_month_share"}
+WARM = Place(Category.STORAGE, Category.STORAGE, "recurring", "storage_month_share")
+COLD = WARM.but(spread="archive_month_share")
 
 
 @quantity("hour", "Hours in warm storage", "热存储时长")
@@ -176,19 +171,19 @@ def log_gb_months(
     return written * storage__log_retention_days * HOURS_PER_DAY / hours_per_month
 
 
-@cost("Corpus", "语料存储", part="corpus", **WARM)
+@cost("Corpus", "语料存储", WARM, part="corpus")
 def corpus_storage_cost(corpus_gb_months: Array, price_hot_storage: Array) -> Array:
     """Raw lake and clean set in warm storage."""
     return corpus_gb_months * price_hot_storage
 
 
-@cost("Archived corpus", "语料归档", part="corpus", **COLD)
+@cost("Archived corpus", "语料归档", COLD, part="corpus")
 def corpus_archive_cost(archived_corpus_gb_months: Array, price_archive_storage: Array) -> Array:
     """Raw lake and clean set in the archive."""
     return archived_corpus_gb_months * price_archive_storage
 
 
-@cost("Checkpoints", "检查点存储", part="checkpoints", **WARM)
+@cost("Checkpoints", "检查点存储", WARM, part="checkpoints")
 def checkpoint_storage_cost(
     last_checkpoint_gb_months: Array, kept_checkpoint_gb_months: Array, price_hot_storage: Array
 ) -> Array:
@@ -196,19 +191,19 @@ def checkpoint_storage_cost(
     return (last_checkpoint_gb_months + kept_checkpoint_gb_months) * price_hot_storage
 
 
-@cost("Archived checkpoints", "检查点归档", part="checkpoints", **COLD)
+@cost("Archived checkpoints", "检查点归档", COLD, part="checkpoints")
 def checkpoint_archive_cost(archived_checkpoint_gb_months: Array, price_archive_storage: Array) -> Array:
     """Those kept for good, in the archive."""
     return archived_checkpoint_gb_months * price_archive_storage
 
 
-@cost("Artefacts", "实验产物存储", part="artefacts", **WARM)
+@cost("Artefacts", "实验产物存储", WARM, part="artefacts")
 def artefact_storage_cost(artefact_gb_months: Array, price_hot_storage: Array) -> Array:
     """Intermediate results of experiments."""
     return artefact_gb_months * price_hot_storage
 
 
-@cost("Logs and traces", "日志与追踪存储", part="logs", **WARM)
+@cost("Logs and traces", "日志与追踪存储", WARM, part="logs")
 def log_storage_cost(log_gb_months: Array, price_hot_storage: Array) -> Array:
     """What monitoring writes, as long as it is kept."""
     return log_gb_months * price_hot_storage

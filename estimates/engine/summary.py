@@ -15,7 +15,7 @@ LABELS = ("p10", "p50", "p90", "mean")
 Figures = dict[str, float | None]
 
 
-def figure(number: float) -> float | None:
+def figure(number: float | np.floating[Any]) -> float | None:
     """A number to nine significant digits; what is not known, or beyond all bounds, is None."""
     number = float(number)
     return float(f"{number:.9g}") if math.isfinite(number) else None

@@ -6,7 +6,7 @@ import numpy as np
 
 from core.vocabulary import Category
 from estimates.engine.conditions import is_task
-from estimates.engine.graph import cost, quantity
+from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS, SECONDS_PER_HOUR
 from estimates.engine.work import KAPLAN
@@ -16,14 +16,7 @@ INDEX = "Qdrant: vectors · 4 bytes · 1.5; FAISS wiki: HNSW needs 4 · d + 8 ·
 
 keeping = is_task("vector_store")
 MONTH = {"axis": "month"}
-KEPT = {
-    "cause": Category.STORAGE,
-    "line": Category.STORAGE,
-    "behaviour": "recurring",
-    "spread": "vector_month_share",
-    "part": "vectors",
-    "when": keeping,
-}
+KEPT = Place(Category.STORAGE, Category.STORAGE, "recurring", "vector_month_share")
 
 
 @quantity("GB", "Index at the start", "期初索引大小", source=INDEX, when=keeping)
@@ -67,13 +60,13 @@ def vector_month_share(vector_growth: Array) -> Array:
     return vector_growth / vector_growth.sum(axis=0)
 
 
-@cost("Hot vectors", "热向量存储", **KEPT)
+@cost("Hot vectors", "热向量存储", KEPT, part="vectors", when=keeping)
 def hot_vector_cost(vector_hot_gb_months: Array, price_hot_storage: Array) -> Array:
     """In warm storage."""
     return vector_hot_gb_months * price_hot_storage
 
 
-@cost("Cold vectors", "冷向量存储", **KEPT)
+@cost("Cold vectors", "冷向量存储", KEPT, part="vectors", when=keeping)
 def cold_vector_cost(vector_cold_gb_months: Array, price_archive_storage: Array) -> Array:
     """In the archive."""
     return vector_cold_gb_months * price_archive_storage
