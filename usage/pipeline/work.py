@@ -28,6 +28,7 @@ from .swap import HeldError, OutdatedError, Swap, Swapper, UnreconciledError, kn
 
 LEASE = timedelta(seconds=60)
 LOCK_OF_IMPORTS = 724_002
+MANY_ROWS = 50_000
 
 
 class CancelledError(Exception):
@@ -114,7 +115,7 @@ class Work:
                 sha256=self._delivery.sha256,
                 reading=self._delivery.reading,
                 status__in=[Import.Status.LIVE, Import.Status.UNCHANGED],
-                settings__meaning=self._delivery.settings.get("meaning"),
+                meaning=settings.meaning or self._source.meaning,
             )
             .exclude(pk=self._delivery.pk)
             .order_by("-id")
@@ -180,6 +181,12 @@ class Work:
         self._phase("comparing")
         self._swap(settings, live, changes_before)
 
+    def _found(self, reading: Reading | None) -> None:
+        """What was read counts in the answer, also of a file that is refused."""
+        self._reading = reading
+        if reading is not None:
+            self._delivery.format, self._delivery.format_reason = reading.format.slug, reading.reason
+
     def _live(self, fast: bool) -> LiveRows | None:
         """Fingerprints of what is live, where a statement may be delivered again."""
         same_reader = self._source.imports.filter(reading=self._delivery.reading, live_at__isnull=False).exists()
@@ -223,6 +230,8 @@ class Work:
             if swap.older and not swap.scopes:
                 status = Import.Status.STORED
             self._end(status, **self._figures(live, swap, swap.scopes + swap.older))
+        if swap.written + swap.closed > MANY_ROWS:
+            refresh_statistics()
 
     def _settle_source(self, reading: Reading | None) -> None:
         """What the first delivery showed about the source is kept for the next."""
@@ -300,6 +309,12 @@ class Work:
             raise CancelledError
         if running.filter(cancel_requested=True).exists():
             raise CancelledError
+
+
+def refresh_statistics() -> None:
+    """Tell the planner of a big change at once, not when it next looks."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE usage_record, usage_keyset, usage_meter, usage_placement, usage_dailyusage")
 
 
 def reading_digest(settings: Settings, rates: RateCard | None) -> str:
