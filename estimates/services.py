@@ -19,7 +19,7 @@ from estimates.engine.plan import parse_plan
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
 
-from . import answers, queries
+from . import answers, queries, storage
 from .catalogue_files import shipped_accelerators, shipped_prices
 from .models import OFFER, Accelerator, Estimate, EstimatePrice, EstimateRevision, Price, Verification
 from .price_facts import PriceFacts, read_price
@@ -27,22 +27,6 @@ from .queries import PlanDocument
 
 PRICES_LOCK = 4_172_001
 """Advisory lock: shared while estimates are made from the prices, exclusive while prices are added."""
-
-RECOMPUTED = [
-    "answer",
-    "engine_version",
-    "total_mean",
-    "total_p10",
-    "total_p50",
-    "total_p90",
-    "ask_total",
-    "prices_on",
-    "computed_at",
-    "stale_since",
-    "stale_price",
-    "refusal",
-]
-"""What a recomputation may change."""
 
 
 def hold_prices() -> None:
@@ -206,7 +190,7 @@ def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
         for estimate, result in zip(locked, results, strict=True)
         if (revision := _follow_prices(estimate, result, today=today, now=now))
     ]
-    Estimate.objects.bulk_update(locked, RECOMPUTED, batch_size=100)
+    storage.write_recomputed(locked)
     EstimateRevision.objects.bulk_create(revisions)
     return len(locked)
 

@@ -203,9 +203,7 @@ def test_the_panel_neither_changes_nor_deletes_price_rows(book, client):
 
     assert client.get(change).status_code == 200
     assert client.post(change, {**NEW, "amount": "1"}).status_code == 403
-    assert (
-        client.post(reverse("admin:estimates_price_delete", args=[book.price.pk]), {"post": "yes"}).status_code == 403
-    )
+    assert client.post(delete, {"post": "yes"}).status_code == 403
 
 
 def test_who_is_no_price_keeper_only_looks(book, client):

@@ -1,0 +1,184 @@
+"""Estimates on the database: a preview as one types, and every draft that a price change touches, computed and kept
+again by two worker processes. Everything happens in a test database that is removed afterwards."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.urls import reverse  # noqa: E402
+
+from bench.engine import documents  # noqa: E402
+from bench.table import Measure  # noqa: E402
+from estimates import answers, queries, services, tasks  # noqa: E402
+from estimates.engine.plan import parse_plan  # noqa: E402
+from estimates.models import Estimate, EstimatePrice  # noqa: E402
+from teams.models import Membership, Project, Role, Team, User  # noqa: E402
+from web.plan_yaml import yaml_of  # noqa: E402
+
+TITLE = "Estimates, stored"
+DRAFTS, FEW = 1_000, 250
+SAMPLES = 1_000
+WORKERS = 2
+PREVIEWS = 200
+NOW = datetime(2026, 12, 1, 9, tzinfo=ZoneInfo("UTC"))
+ROOT = Path(__file__).resolve().parents[1]
+KEY_COLUMNS = ("kind", "item", "provider", "region", "mode", "currency")
+
+
+def measure() -> list[Measure]:
+    with test_database() as name:
+        alice, project = people()
+        services.load_catalogue(now=NOW)
+        add_price("2.50", "2026-06-01")
+        preview = preview_seconds(alice)
+        keep_drafts(alice, project, FEW)
+        few, _memory = recomputed("2.40", "2026-07-01", name)
+        keep_drafts(alice, project, DRAFTS - FEW)
+        many, memory = recomputed("2.30", "2026-08-01", name)
+    return [
+        Measure("preview request, p95", "ms", 120, 60, preview * 1000),
+        Measure(f"{DRAFTS:,} drafts × {SAMPLES:,} samples after a price change", "s", 30, 10, many),
+        Measure("memory of a worker", "MB", 600, 200, memory),
+        Measure("cost of a draft, all against a quarter of them", "×", 1.25, 1.05, many / DRAFTS / (few / FEW)),
+    ]
+
+
+@contextmanager
+def test_database() -> Iterator[str]:
+    """A database of its own, and its name."""
+    kept = connection.settings_dict["NAME"]
+    name = connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
+    try:
+        yield name
+    finally:
+        connection.creation.destroy_test_db(kept, verbosity=0)
+
+
+def people() -> tuple[User, Project]:
+    team = Team.objects.create(name="Bench", slug="bench")
+    alice = User.objects.create_user("alice@example.com", "bench", name="Alice")
+    Membership.objects.create(user=alice, team=team, role=Role.MEMBER)
+    return alice, Project.objects.create(team=team, name="Bench", slug="bench", currency="USD")
+
+
+def add_price(amount: str, valid_from: str) -> None:
+    services.add_price(
+        by=None,
+        kind="accelerator",
+        item="h100-sxm-80gb",
+        provider="nebius",
+        mode="on_demand",
+        amount=amount,
+        currency="USD",
+        valid_from=valid_from,
+        source="bench",
+        verified=True,
+        now=NOW,
+    )
+
+
+def preview_seconds(alice: User) -> float:
+    """The 95th percentile of the request that answers while one types, over a whole plan."""
+    text = yaml_of(parse_plan((ROOT / "docs" / "plans" / "template-pretrain.yaml").read_bytes()).document)
+    client = Client()
+    client.force_login(alice)
+    times = []
+    for number in range(PREVIEWS):
+        begun = time.perf_counter()
+        answer = client.post(
+            reverse("plan-preview"), {"plan_yaml": text.replace("count: 256", f"count: {256 + number}")}
+        )
+        times.append(time.perf_counter() - begun)
+        assert answer.status_code == 200
+    return sorted(times)[int(0.95 * PREVIEWS)]
+
+
+def keep_drafts(alice: User, project: Project, count: int) -> None:
+    """So many drafts with their answers and the prices they asked for."""
+    made = Estimate.objects.count()
+    plans = [parse_plan(document) for document in documents(made + count)[made:]]
+    for start in range(0, count, 500):
+        portion = plans[start : start + 500]
+        results = queries.answers_for([(plan.document, SAMPLES) for plan in portion], prices_on=NOW.date())
+        drafts = []
+        for plan, result in zip(portion, results, strict=True):
+            assert result.answer is not None
+            draft = Estimate(
+                project=project, created_by=alice, samples=SAMPLES, prices_on=NOW.date(), computed_at=NOW
+            )
+            answers.fill(draft, plan, result.answer)
+            drafts.append(draft)
+        Estimate.objects.bulk_create(drafts)
+        EstimatePrice.objects.bulk_create(
+            EstimatePrice(estimate=draft, **dict(zip(KEY_COLUMNS, key, strict=True)))
+            for draft in drafts
+            for key in draft.answer["price_keys"]
+        )
+
+
+def recomputed(amount: str, valid_from: str, database: str) -> tuple[float, float]:
+    """Seconds from the price change to the last draft stored, and the most memory of a worker in MB."""
+    connection.ensure_connection()
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    workers = [started_worker(database) for _number in range(WORKERS)]
+    for worker in workers:
+        assert worker.stdout is not None and worker.stdout.readline().strip() == "ready"
+    begun = time.perf_counter()
+    add_price(amount, valid_from)
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    said = [worker.communicate()[0].split() for worker in workers]
+    seconds = time.perf_counter() - begun
+    assert not Estimate.objects.stale().exists(), "drafts are left over"
+    return seconds, max(float(words[0]) for words in said)
+
+
+def started_worker(database: str) -> Any:
+    own = connection.settings_dict
+    address = f"{own['HOST']}:{own['PORT']}" if own["PORT"] else own["HOST"]
+    url = f"postgres://{own['USER']}:{own['PASSWORD']}@{address}/{database}"
+    if own["HOST"].startswith("/"):
+        url = f"postgres://{own['USER']}:{own['PASSWORD']}@/{database}?host={own['HOST']}"
+    return subprocess.Popen(
+        [sys.executable, "-m", "bench.estimates"],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": url},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def work() -> None:
+    """What one worker process does: wait for the word, compute what is stale, say how much memory that took."""
+    Estimate.objects.stale().exists()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    tasks.recompute_stale()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, flush=True)
+
+
+if __name__ == "__main__":
+    work()
