@@ -146,8 +146,11 @@ class Records(Protocol):
 
     header: Header
     raw_header: bytes
-    undecodable: bool
-    """Whether the last batch held bytes that are no text; they stand in the fields as lone surrogates."""
+
+    @property
+    def undecodable(self) -> bool:
+        """Whether the last batch held bytes that are no text; they stand in the fields as lone surrogates."""
+        ...
 
     def batches(self, size: int) -> Iterator[Batch]:
         """The records in file order, `size` at a time."""

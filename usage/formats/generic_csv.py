@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -173,8 +173,9 @@ class MappedReader:
         if category not in CATEGORIES:
             raise RowFault("category", category, f"is not one of {', '.join(sorted(CATEGORIES))}")
         reference = values.pop("reference", "") or reference_of(tags)
+        shared: dict[str, Any] = dict(values)
         return Keys(
-            **values, charge_category=CHARGES[charge.casefold()], category=category, reference=reference, tags=tags
+            **shared, charge_category=CHARGES[charge.casefold()], category=category, reference=reference, tags=tags
         )
 
 

@@ -111,7 +111,7 @@ class AllocationReader:
     def row(self, fields: Any) -> Row:
         if not isinstance(fields, dict):
             raise RowFault("", as_text(fields)[:100], "is no allocation")
-        window = fields.get("window") if isinstance(fields.get("window"), dict) else {}
+        window = _object(fields, "window")
         start = self._time(_text(fields.get("start") or window.get("start")), "start")
         end = self._time(_text(fields.get("end") or window.get("end")), "end")
         if end.at <= start.at:
@@ -134,12 +134,11 @@ class AllocationReader:
         )
 
     def _key(self, fields: dict[str, Any]) -> AllocationKey:
-        properties = fields.get("properties") if isinstance(fields.get("properties"), dict) else {}
-        labels = properties.get("labels") if isinstance(properties.get("labels"), dict) else {}
+        properties = _object(fields, "properties")
         return AllocationKey(
             _text(fields.get("name")),
             tuple(_text(properties.get(name)) for name in PROPERTIES),
-            tuple(sorted((str(name), as_text(value)) for name, value in labels.items())),
+            tuple(sorted((str(name), as_text(value)) for name, value in _object(properties, "labels").items())),
         )
 
     def _extra(self, fields: dict[str, Any]) -> str | None:
@@ -166,6 +165,11 @@ class AllocationReader:
             tags=tags,
             extra={name: text for name, text in extra.items() if text},
         )
+
+
+def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from core.vocabulary import Category
@@ -46,6 +47,21 @@ ENDED_STATES = frozenset(
     ]
 )
 STATES = OPEN_STATES | WAITING_STATES | ENDED_STATES
+
+FAILURE_CAUSES = {
+    "BOOT_FAIL": "node_failure",
+    "LAUNCH_FAILED": "node_failure",
+    "NODE_FAIL": "node_failure",
+    "RECONFIG_FAIL": "node_failure",
+    "PREEMPTED": "preemption",
+    "REQUEUED": "requeue",
+    "TIMEOUT": "timeout",
+    "DEADLINE": "timeout",
+    "OUT_OF_MEMORY": "out_of_memory",
+    "FAILED": "job_failure",
+    "CANCELLED": "cancellation",
+}
+"""Why the hours of a run that did not complete were lost."""
 
 GPU = re.compile(r"gres/gpu(?::(.+))?")
 SLICE = re.compile(r"[0-9]+g\.[0-9]+gb")
@@ -236,10 +252,11 @@ class JobRows:
             user=key.user,
             partition=key.partition,
             cluster=key.cluster,
-            accelerator_count=key.cards,
+            accelerator_count=None if key.cards is None else Decimal(key.cards),
             category=Category.COMPUTE,
             reference=key.reference,
             tags={name: value for name, value in tags.items() if value},
+            extra={"failure_cause": cause} if (cause := FAILURE_CAUSES.get(key.state)) else {},
         )
 
 

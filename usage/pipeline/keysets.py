@@ -58,9 +58,9 @@ class KeySets:
             except RowFault as fault:
                 self._refused[key] = fault
         ids = store(self._source.pk, {digest_of(keys.as_dict()): keys for keys in described.values()})
-        for key, keys in described.items():
-            price = price_key(keys) if price_key else None
-            self._known[_interned(key)] = KeyEntry(ids[digest_of(keys.as_dict())], keys.hours_per_quantity, price)
+        for key, shared in described.items():
+            price = price_key(shared) if price_key else None
+            self._known[_interned(key)] = KeyEntry(ids[digest_of(shared.as_dict())], shared.hours_per_quantity, price)
 
 
 def _interned(key: Any) -> Any:
