@@ -117,7 +117,7 @@ def _serve(port: int, fill: Callable[[Ground, bool], list[str]]) -> int:
             lines = fill(ground, not running_at)
             connection.close()
             if running_at:
-                say("\n".join([f"Headroom already runs at {running_at}", *lines]))
+                print("\n".join([f"Headroom already runs at {running_at}", *lines]), flush=True)
                 return 0
             runtime = inside.runtime()
             supervisor.rotate_logs(ground)
@@ -131,7 +131,7 @@ def _serve(port: int, fill: Callable[[Ground, bool], list[str]]) -> int:
 
 def _greet(ground: Ground, port: int, seconds: float, lines: list[str]) -> None:
     say(f"  web, worker and clock … {seconds:.1f} s")
-    say("\n".join([f"\nHeadroom serves at http://127.0.0.1:{port}", *lines]))
+    print("\n".join([f"\nHeadroom serves at http://127.0.0.1:{port}", *lines]), flush=True)
     say(f"Logs: {ground.var / 'log'}. Ctrl-C ends it.")
 
 
@@ -154,17 +154,25 @@ def _fill(ground: Ground, is_alone: bool) -> list[str]:
 
 
 def _django_command(argv: list[str]) -> int:
+    if world.is_embedding_forbidden():
+        world.enter_given()
+        _execute(argv, schema.refuse_pending)
+        return 0
     inside = world.enter(world.our_ground())
     try:
-        if argv[1] in ("help", "--help", "-h") and len(argv) == 2:
-            print(HELP)
-        if argv[1] not in WITHOUT_TABLES and not {"--help", "-h"} & set(argv[2:]):
-            django.setup()
-            _prepare(inside)
-        execute_from_command_line(argv)
+        _execute(argv, lambda: _prepare(inside))
     finally:
         inside.ground.hand_over("files")
     return 0
+
+
+def _execute(argv: list[str], prepare: Callable[[], None]) -> None:
+    if argv[1] in ("help", "--help", "-h") and len(argv) == 2:
+        print(HELP)
+    if argv[1] not in WITHOUT_TABLES and not {"--help", "-h"} & set(argv[2:]):
+        django.setup()
+        prepare()
+    execute_from_command_line(argv)
 
 
 def _stop_supervisor(ground: Ground) -> bool:

@@ -49,21 +49,32 @@ def has_given_servers() -> bool:
     return bool(given)
 
 
-def enter(ground: Ground, *, for_tests: bool = False) -> World:
-    """Put everything settings need into the environment, with servers started where none were given."""
-    is_given = has_given_servers()
-    if not is_given and os.environ.get("HEADROOM_EMBEDDED") == "never":
+def is_embedding_forbidden() -> bool:
+    """Whether no server may be started here, as in an image."""
+    return os.environ.get("HEADROOM_EMBEDDED") == "never"
+
+
+def enter_given() -> None:
+    """Live on given servers alone, and write nothing here."""
+    if not has_given_servers():
         raise Refusal(
             "HEADROOM_EMBEDDED=never forbids to start servers here: set DATABASE_URL, REDIS_URL and SECRET_KEY."
         )
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+
+def enter(ground: Ground, *, for_tests: bool = False) -> World:
+    """Put everything settings need into the environment, with servers started where none were given."""
     servers = None
-    if not is_given:
+    defaults = {"HEADROOM_FILES": str(ground.folder("files")), "STATIC_ROOT": str(ground.passable_folder("static"))}
+    if is_embedding_forbidden():
+        enter_given()
+    else:
+        defaults["SECRET_KEY"] = embedded.keys(ground).secret_key
+    if not has_given_servers():
         servers = embedded.start(ground, lambda: runtime.packages_for(ground), for_tests=for_tests)
         os.environ.update(embedded.environment(servers))
-        os.environ.setdefault("EMAIL_URL", f"filemail:///{ground.folder('mail')}")
-    defaults = {"HEADROOM_FILES": str(ground.folder("files")), "STATIC_ROOT": str(ground.passable_folder("static"))}
-    if os.environ.get("HEADROOM_EMBEDDED") != "never":
-        defaults["SECRET_KEY"] = embedded.keys(ground).secret_key
+        defaults["EMAIL_URL"] = f"filemail:///{ground.folder('mail')}"
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")

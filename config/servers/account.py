@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,4 +75,7 @@ def _create() -> Account | None:
     done = subprocess.run([*command, "--shell", "/usr/sbin/nologin", DEFAULT_NAME], capture_output=True, check=False)
     if done.returncode == 0:
         say(f"  made the system account {DEFAULT_NAME}: servers, web and workers never run as root")
-    return _look_up(DEFAULT_NAME)
+    until = time.monotonic() + 2  # another command may be making it at this moment
+    while (account := _look_up(DEFAULT_NAME)) is None and time.monotonic() < until:
+        time.sleep(0.1)
+    return account

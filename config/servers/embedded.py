@@ -51,10 +51,9 @@ def revive(servers: Servers) -> None:
 
 
 def _start_missing(database: PostgreSQL, broker: Valkey) -> bool:
-    started = [_start(database, "PostgreSQL"), _start(broker, "Valkey")]
     if not _guardian_lives(database.ground):
-        _start_guardian(database.ground)
-    return any(started)
+        _start_guardian(database.ground)  # before the servers: whatever interrupts us, somebody will end them
+    return any([_start(database, "PostgreSQL"), _start(broker, "Valkey")])
 
 
 def stop(ground: Ground) -> bool:

@@ -134,7 +134,10 @@ class Ground:
 
 def open_ground(var: Path, account: Account | None) -> Ground:
     """Open var, made where it is not there yet, and refuse one that is not safe."""
-    var.absolute().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        var.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refusal(_why_not_opened(var.absolute().parent, error)) from None
     place = _place_of(var.absolute(), account)
     if place.parent == HOME_OF_MOVED:
         if not place.exists():
@@ -166,9 +169,9 @@ def _is_ours_alone(folder: Path) -> bool:
 
 def _make_safe(path: Path, owner: Account | None, *, mode: int, group: int | None = None) -> None:
     """Make a folder that nobody else can write to, or refuse the one that lies there."""
-    with contextlib.suppress(FileExistsError):
-        path.mkdir(0o700)
     try:
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(0o700)
         opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise Refusal(_why_not_opened(path, error)) from None
@@ -198,7 +201,7 @@ def _why_not_opened(path: Path, error: OSError) -> str:
         return f"{path} is a symbolic link: it could lead anywhere. Put a real folder there, or move HEADROOM_VAR."
     if path.exists() and not path.is_dir():
         return f"{path} is not a folder. Move it away, or move HEADROOM_VAR."
-    return f"{path} cannot be opened: {error.strerror}. Point HEADROOM_VAR at a folder of your own."
+    return f"{path} cannot be made or opened ({error.strerror}). Point HEADROOM_VAR at a folder of your own."
 
 
 def _wait_for(lock: int) -> None:

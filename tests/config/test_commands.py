@@ -48,6 +48,16 @@ def test_embedded_servers_can_be_forbidden(var: Path) -> None:
     assert not runs_servers(var)
 
 
+def test_with_given_servers_an_image_writes_nothing(given: dict[str, str]) -> None:
+    with open_folder() as folder:
+        done = manage(folder / "var", "version", HEADROOM_EMBEDDED="never", SECRET_KEY="x", **given)
+        without_key = manage(folder / "var", "check", HEADROOM_EMBEDDED="never", **given)
+
+        assert done.returncode == 0
+        assert "SECRET_KEY is not set" in without_key.stderr
+        assert not (folder / "var").exists()
+
+
 def test_half_a_choice_is_refused(var: Path) -> None:
     refused = manage(var, "check", DATABASE_URL="postgres://nobody@db.example/x")
 
@@ -139,24 +149,6 @@ def test_tests_run_in_a_var_of_their_own_and_their_status_comes_back(var: Path) 
     assert failed.returncode == 4
     assert (var / "test-1").is_dir()
     assert not runs_servers(var / "test-1")
-
-
-def test_several_instances_live_side_by_side() -> None:
-    with open_folder() as one, open_folder() as other:
-        urls = [
-            manage(
-                folder / "var",
-                "shell",
-                "--no-imports",
-                "-c",
-                "from django.conf import settings as s; print(s.REDIS_URL)",
-            )
-            for folder in (one, other)
-        ]
-
-        assert runs_servers(one / "var")
-        assert runs_servers(other / "var")
-        assert urls[0].stdout != urls[1].stdout
 
 
 def test_stop_where_nothing_ever_ran_makes_nothing() -> None:

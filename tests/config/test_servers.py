@@ -183,6 +183,14 @@ def test_starting_twice_and_side_by_side_gives_the_same_servers(folder: Path) ->
     assert said == {f"{[found.pid for found in processes(start(folder))]}\n".encode()}
 
 
+def test_several_instances_live_side_by_side(folder: Path, servers: Servers) -> None:
+    other = start(folder)
+
+    assert processes(other) != processes(servers)
+    assert ask(other, "SELECT 1") == ask(servers, "SELECT 1") == 1
+    assert other.valkey.url() != servers.valkey.url()
+
+
 def test_a_killed_postgresql_starts_again_with_what_it_had_promised(folder: Path) -> None:
     servers = start(folder, for_tests=False)
     with psycopg.connect(servers.postgres.url()) as connection:

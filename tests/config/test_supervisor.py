@@ -146,7 +146,7 @@ def test_a_second_up_says_where_it_runs_already(instance: Instance) -> None:
     second = manage(instance.var, "up", "--port", str(free_port()))
 
     assert second.returncode == 0
-    assert f"already runs at http://127.0.0.1:{instance.port}" in second.stderr
+    assert f"already runs at http://127.0.0.1:{instance.port}" in second.stdout
     assert instance.is_healthy()
 
 
