@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from core.months import Month
+from core.months import Month, Period
 from teams.models import Organisation
 
 from .models import BudgetLine, ProposalVersion
+from .periods import project_period
 from .placing import LinePlace, MissingLine, missing_lines, weights_by_line
 from .queries import line_statuses
 from .spread import shortfall, spread, spread_new_money
@@ -76,6 +77,8 @@ def fundings(
     lines = list(version.proposal.project.lines.order_by("pk"))
     statuses = line_statuses(lines, now=now)
     asked = asked_by_category(version)
+    project = version.proposal.project
+    life = project_period({month for months in asked.values() for month in months}, project.starts_on, project.ends_on)
     fiscal_start = Organisation.current().fiscal_year_starts_in
     return [
         funding
@@ -86,6 +89,7 @@ def fundings(
             asked.get(decision.category, {}),
             [line for line in lines if line.category == decision.category],
             statuses,
+            life,
             fiscal_start,
         )
     ]
@@ -97,6 +101,7 @@ def _of_category(
     asked: Mapping[Month, Decimal],
     lines: Sequence[BudgetLine],
     statuses: Mapping[int, LineStatus],
+    life: Period,
     fiscal_start: int,
 ) -> list[Funding]:
     proposal = version.proposal
@@ -105,8 +110,7 @@ def _of_category(
     missing = missing_lines(
         [place for place in places if not place.task_type],
         homeless,
-        starts_on=proposal.project.starts_on,
-        ends_on=proposal.project.ends_on,
+        life=life,
         fiscal_year_starts_in=fiscal_start,
     )
     for index, new_line in enumerate(missing):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 
 from core.months import Month, Period
 
-from .periods import calendar_period, free_part, project_period
+from .periods import calendar_period, free_part
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,7 @@ def missing_lines(
     places: Sequence[LinePlace],
     months: Sequence[Month],
     *,
-    starts_on: date | None,
-    ends_on: date | None,
+    life: Period,
     fiscal_year_starts_in: int = 1,
 ) -> list[MissingLine]:
     """The lines to open so that every month is carried: like the latest line there is, else for the project's life."""
@@ -75,7 +73,7 @@ def missing_lines(
         if any(opened.period.overlaps(Period(month.start, month.end)) for opened in missing):
             continue
         if kind == "project":
-            wanted = project_period(months, starts_on, ends_on)
+            wanted = life
         else:
             wanted = calendar_period(kind, month, fiscal_year_starts_in=fiscal_year_starts_in)
         period = free_part(wanted, taken, month)

@@ -53,7 +53,9 @@ class Outlook:
     path: tuple[tuple[date, Decimal], ...]
 
     def passes(self, limit: Decimal) -> date | None:
-        """The day on which the median reaches the limit; None when it never does, or has already."""
+        """The day on which the median passes the limit; None when it never does, or has already."""
+        if self.p50 <= limit:
+            return None
         for (start, before), (end, after) in pairwise(self.path):
             if before < limit <= after:
                 days = (end - start).days

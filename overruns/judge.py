@@ -93,8 +93,11 @@ class Verdict:
     is_incomplete: bool = False
 
 
-def is_reached(value: Decimal, limit: Decimal) -> bool:
-    """The one comparison: exactly the limit is reached; nothing spent never is."""
+def is_reached(watched: Watched, value: Decimal, limit: Decimal) -> bool:
+    """The one comparison. What is spent reaches a limit exactly; a forecast has to pass it, for a line that was
+    approved to be used up is expected to be used up. Nothing spent reaches nothing."""
+    if watched.basis == "forecast":
+        return value > max(limit, ZERO)
     return value > 0 and value >= limit
 
 
@@ -121,7 +124,7 @@ def judge_one(watched: Watched, figures: Figures, earlier: Earlier | None, today
     facts = {"watched": watched, "value": value, "limit": limit, "share": share, "is_incomplete": not figures.is_known}
     is_new_share = before.told_share is None or share > before.told_share
     if before.state in (BELOW, CLOSED):
-        if is_reached(value, limit):
+        if is_reached(watched, value, limit):
             return Verdict(state=ABOVE, transition=CROSSED, tell=is_new_share, **facts)
         return Verdict(state=BELOW, **facts) if earlier else None
     if figures.is_known and has_fallen(value, limit, figures.budget):

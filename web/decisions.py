@@ -35,7 +35,8 @@ from web.charts.breakdown import Outcome
 from web.forms import MoneyField
 from web.line_rows import warning_shares
 from web.plan_fields import words_of
-from web.plans import yaml_of
+from web.plan_history import history_of
+from web.plan_yaml import yaml_of
 
 ZERO = Decimal(0)
 CAUSE_WORDS = {
@@ -145,6 +146,7 @@ def proposal_page(
         "fundings": rows,
         "new_money": sum((row.funding.new_money for row in rows), ZERO),
         "evidence": evidence_of(version),
+        "history": history_of(version.estimate),
         "plan_text": yaml_of(version.estimate.plan),
         "inputs": [path for path, _value in leaves(version.estimate.plan)],
         "notices": [

@@ -137,7 +137,9 @@ class GrantForm(forms.Form):
 
 
 class TransferForm(forms.Form):
-    target = forms.ModelChoiceField(BudgetLine.objects.none(), label=gettext_lazy("To the line"))
+    target = forms.ModelChoiceField(
+        BudgetLine.objects.none(), label=gettext_lazy("To the line"), empty_label=gettext_lazy("choose a line")
+    )
     amount = MoneyField(label=gettext_lazy("Amount"), min_value=0)
     reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
 
@@ -148,7 +150,9 @@ class TransferForm(forms.Form):
 
 
 class ReleaseForm(forms.Form):
-    proposal = forms.ModelChoiceField(Proposal.objects.none(), label=gettext_lazy("Proposal"))
+    proposal = forms.ModelChoiceField(
+        Proposal.objects.none(), label=gettext_lazy("Proposal"), empty_label=gettext_lazy("choose a proposal")
+    )
     amount = MoneyField(label=gettext_lazy("Amount"), min_value=0)
     reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
 

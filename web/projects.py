@@ -29,7 +29,7 @@ from web.forms import refuse
 from web.line_rows import LineRow, burn_of, flag_state, line_rows, total_of
 
 PAGE_LENGTH = 25
-HAPPENED = 8
+HAPPENED = 6
 
 
 class ProjectFilter(forms.Form):

@@ -194,9 +194,14 @@ def editor(
     outcome: plans.Outcome | None = None,
 ) -> HttpResponse:
     """The page with the plan form; the estimate beside it knows what the project has left."""
-    preview = reverse("proposal-preview", args=[project.slug])
+    last = found.versions.select_related("estimate").order_by("-number").first() if found else None
     words = plans.form_context(
-        document, headroom=project_headroom(project), preview_url=preview, outcome=outcome, as_yaml=is_text(request)
+        document,
+        headroom=project_headroom(project),
+        preview_url=reverse("proposal-preview", args=[project.slug]),
+        outcome=outcome,
+        estimate=last.estimate if last else None,
+        as_yaml=is_text(request),
     )
     words |= {
         "form": form,

@@ -55,7 +55,9 @@ class LookBackForm(forms.Form):
 
 class ActionForm(forms.Form):
     text = forms.CharField(label=gettext_lazy("What will be done differently"), max_length=300)
-    owner = forms.ModelChoiceField(User.objects.none(), label=gettext_lazy("Who"))
+    owner = forms.ModelChoiceField(
+        User.objects.none(), label=gettext_lazy("Who"), empty_label=gettext_lazy("choose someone")
+    )
     due_on = forms.DateField(
         label=gettext_lazy("Until"), required=False, widget=forms.DateInput(attrs={"type": "date"})
     )

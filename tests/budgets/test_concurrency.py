@@ -130,7 +130,7 @@ def test_cost_that_arrives_while_money_is_promised_is_counted_by_one_or_the_othe
 
 def test_lines_are_judged_once_however_many_workers_judge_them(stage):
     line = factories.line(stage.project, granted=100)
-    factories.cost(stage.project, 100)
+    factories.cost(stage.project, 101)
 
     at_once(*(lambda: overruns.judge_lines([line.pk], now=factories.NOON) for _number in range(3)))
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from budgets.periods import calendar_period
+from budgets.periods import calendar_period, project_period
 from budgets.placing import LinePlace, missing_lines, weights_by_line
 from core.months import Month, Period
 
@@ -43,22 +43,23 @@ def test_a_line_of_the_task_type_goes_before_the_line_of_all():
     assert weights_by_line([Q1, own], "pretrain", {JAN: Decimal(1)}) == ({1: 1}, ())
 
 
+LIFE = Period(date(2027, 1, 15), date(2027, 6, 1))
+
+
 def test_without_lines_one_is_opened_for_the_life_of_the_project():
-    (missing,) = missing_lines([], [FEB, APR], starts_on=date(2027, 1, 15), ends_on=date(2027, 6, 1))
+    (missing,) = missing_lines([], [FEB, APR], life=LIFE)
 
-    assert missing.period_kind == "project"
-    assert missing.period == Period(date(2027, 1, 15), date(2027, 6, 1))
-    assert missing.months == (FEB, APR)
+    assert (missing.period_kind, missing.period, missing.months) == ("project", LIFE, (FEB, APR))
 
 
-def test_a_project_without_dates_lasts_as_long_as_the_ask():
-    (missing,) = missing_lines([], [FEB, APR], starts_on=None, ends_on=None)
-
-    assert missing.period == Period(date(2027, 2, 1), date(2027, 5, 1))
+def test_the_life_of_a_project_holds_its_dates_and_every_month_asked_for():
+    assert project_period([FEB, APR], date(2027, 1, 15), date(2027, 6, 1)) == LIFE
+    assert project_period([FEB, APR], None, None) == Period(date(2027, 2, 1), date(2027, 5, 1))
+    assert project_period([FEB, APR], date(2027, 3, 1), date(2027, 4, 1)) == Period(date(2027, 2, 1), date(2027, 5, 1))
 
 
 def test_a_missing_quarter_is_opened_like_the_last():
-    (missing,) = missing_lines([Q1], [APR], starts_on=None, ends_on=None)
+    (missing,) = missing_lines([Q1], [APR], life=LIFE)
 
     assert missing.period_kind == "quarter"
     assert missing.period == Q2.period
@@ -67,6 +68,6 @@ def test_a_missing_quarter_is_opened_like_the_last():
 def test_a_missing_line_never_overlaps_what_is_there():
     half = LinePlace(1, "", "quarter", Period(date(2027, 1, 1), date(2027, 4, 15)))
 
-    (missing,) = missing_lines([half], [Month(2027, 5)], starts_on=None, ends_on=None)
+    (missing,) = missing_lines([half], [Month(2027, 5)], life=LIFE)
 
     assert missing.period == Period(date(2027, 4, 15), date(2027, 7, 1))

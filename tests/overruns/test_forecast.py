@@ -104,13 +104,13 @@ def test_wavering_days_widen_the_range():
     assert round(found.p50 - found.p10, 1) == Decimal("42.9")
 
 
-def test_the_day_on_which_the_median_reaches_the_limit():
+def test_the_day_on_which_the_median_passes_the_limit():
     # 310 in March, so 10 a day; 100 reached after 10 days
     found = outlook(works=[work(310, 0, {MAR: 1})], end=date(2027, 4, 1))
 
     assert found.passes(Decimal(100)) == date(2027, 3, 11)
-    assert found.passes(Decimal(310)) == date(2027, 4, 1)
-    assert found.passes(Decimal(311)) is None
+    assert found.passes(Decimal(309)) == date(2027, 3, 31)
+    assert found.passes(Decimal(310)) is None
 
 
 def test_without_any_history_only_the_plan_speaks():

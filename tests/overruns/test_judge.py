@@ -99,12 +99,17 @@ def test_falling_waits_for_complete_data():
 
 
 def test_a_forecast_is_judged_on_complete_and_fresh_data_only():
-    high = {"p50": Decimal(1000)}
+    high = {"p50": Decimal("1000.01")}
 
     assert verdict(MEDIAN, figures(10, forecast=high)).transition == CROSSED
     assert verdict(MEDIAN, figures(10, forecast=high, is_known=False)) is None
     assert verdict(MEDIAN, figures(10, forecast=high, is_fresh=False)) is None
     assert verdict(MEDIAN, figures(10)) is None
+
+
+def test_a_forecast_warns_when_it_passes_the_line_not_when_it_uses_it_up():
+    assert verdict(MEDIAN, figures(10, forecast={"p50": Decimal(1000)})) is None
+    assert verdict(MEDIAN, figures(10, forecast={"p50": Decimal("1000.01")})).transition == CROSSED
 
 
 def test_committed_money_counts_where_the_threshold_says_so():

@@ -248,7 +248,7 @@ def test_what_fell_back_cannot_be_answered(stage):
 
 def test_open_flags_are_those_of_projects_one_may_see_overruns_first(stage):
     line = factories.line(stage.project, granted=100)
-    factories.cost(stage.project, 100)
+    factories.cost(stage.project, 101)
     judge(line)
 
     shown = list(queries.open_flags(stage.bob))

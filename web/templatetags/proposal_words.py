@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django import template
@@ -29,4 +30,16 @@ def input_value(value: Any) -> str:
         return " · ".join(f"{key} {item}" for key, item in value.items())
     if isinstance(value, list):
         return f"{len(value)} ×"
-    return str(value)
+    return short_number(str(value))
+
+
+def short_number(text: str) -> str:
+    """`1600000000000` as `1.6T`, the way plans are written; what is no great number as it is."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    for exponent, word in ((12, "T"), (9, "B"), (6, "M")):
+        if abs(number) >= 10**exponent:
+            return f"{number.scaleb(-exponent).normalize():f}{word}"
+    return text
