@@ -134,11 +134,12 @@ def fan(burn: Burn, actual: list[tuple[float, float]], across: Scale, up: Scale)
 
 
 def crossing_day(burn: Burn) -> date | None:
-    """The first day on which the actual, or else the P50 of the forecast, has reached the limit."""
+    """The first day on which the actual has reached the limit, or else the P50 of the forecast has passed it."""
     if burn.limit is None:
         return None
-    amounts = [*burn.actual, *((point.day, point.p50) for point in burn.forecast)]
-    return next((day for day, amount in amounts if amount >= burn.limit), None)
+    reached = [day for day, amount in burn.actual if amount >= burn.limit]
+    passed = [point.day for point in burn.forecast if point.p50 > burn.limit]
+    return next(iter([*reached, *passed]), None)
 
 
 def crossing_text(burn: Burn, day: date) -> str:
