@@ -57,8 +57,8 @@ SENTENCES: dict[str, str | Promise] = {
     "proposal.partly_approved": _("{who} approved a part of {subject}: {money} of {ask}"),
     "proposal.rejected": _("{who} rejected {subject}: {reason}"),
     "proposal.changes_requested": _("{who} asked for changes to {subject}: {reason}"),
-    "flag.crossed": _("{subject} reached a threshold ({threshold}): {value} against {limit}"),
-    "flag.uncrossed": _("{subject} fell below a threshold again ({threshold})"),
+    "flag.crossed": _("{subject}: {basis} {value}, a threshold is at {limit}"),
+    "flag.uncrossed": _("{subject}: {basis} {value}, below the threshold at {limit} again"),
     "flag.acknowledged": _("{who} stated the cause of the warning on {subject}: {cause}"),
     "flag.muted": _("{who} muted the warning on {subject} until {muted_until}"),
     "retrospective.opened": _("A retrospective of {subject} opened; it is due on {due_on}"),
@@ -73,6 +73,7 @@ MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "differen
 CATEGORY_FACTS = ("category", "source", "target")
 QUIET = ("estimate.created", "estimate.revised", "estimate.frozen", "proposal.saved")
 """Told in the log, left out where only a few lines have room: the proposal beside them says the same."""
+BASES = {"actual": _("actual"), "committed": _("actual and committed"), "forecast": _("forecast")}
 DAY_FACTS = ("valid_from", "start", "end", "muted_until", "due_on")
 
 
@@ -102,6 +103,8 @@ def told(name: str, value: Any, facts: dict[str, Any]) -> str:
         return money_of(facts, name)
     if name in CATEGORY_FACTS and value in LABELS:
         return str(LABELS[value])
+    if name == "basis" and value in BASES:
+        return str(BASES[value])
     if name in DAY_FACTS and isinstance(value, str):
         return formats.date_format(date.fromisoformat(value), "DATE_FORMAT")
     if value is None or value == "":
