@@ -1,1 +1,404 @@
-urlpatterns: list = []
+"""Usage over the API: sources, deliveries, what became of them, sums, allocation rules."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.shortcuts import get_object_or_404
+from django.urls import path
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, inline_serializer
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from api.scopes import HasScope
+from api.usage_answers import totals_answer
+from core.money import exact_text
+from core.vocabulary import Basis
+from overruns import tasks
+from teams import permissions
+from teams.models import Project
+from usage import queries, rules, services
+from usage.models import AllocationRule, Import, Source
+from usage.totals import DIMENSIONS, Question, default_zone
+
+PAGE = 50
+PERMISSIONS = [*APIView.permission_classes, HasScope]
+IDEMPOTENCY = OpenApiParameter(
+    "Idempotency-Key", str, OpenApiParameter.HEADER, description=_("The same key answers with the same import.")
+)
+
+
+class SourceSerializer(serializers.ModelSerializer):
+    part_of = serializers.SlugRelatedField("slug", read_only=True)
+
+    class Meta:
+        model = Source
+        fields = ["slug", "name", "format", "money", "meaning", "part_of", "settings"]
+
+
+class NewSource(serializers.Serializer):
+    slug = serializers.SlugField(max_length=60)
+    name = serializers.CharField(max_length=120, required=False, default="")
+    format = serializers.CharField(max_length=40, required=False, default="", allow_blank=True)
+    settings = serializers.DictField(required=False, default=dict)
+
+
+class ImportSerializer(serializers.ModelSerializer):
+    source = serializers.SlugRelatedField("slug", read_only=True)
+
+    class Meta:
+        model = Import
+        fields = ["id", "source", "name", "status", "received_at", "size", "bytes_read", "rows_read", "rows_rejected"]
+
+
+class ImportPage(serializers.Serializer):
+    results = ImportSerializer(many=True)
+    next = serializers.IntegerField(allow_null=True, help_text=_("Pass it as `before` for the next page."))
+
+
+class ImportAnswer(serializers.Serializer):
+    """As `manage.py import_usage --json` prints it."""
+
+    source = serializers.CharField()
+    status = serializers.CharField()
+    format = serializers.CharField()
+    rows_read = serializers.IntegerField()
+    rows_accepted = serializers.IntegerField()
+    rows_rejected = serializers.IntegerField()
+    rows_skipped = serializers.IntegerField()
+    rows_written = serializers.IntegerField()
+    rows_unchanged = serializers.IntegerField()
+    rows_closed = serializers.IntegerField()
+    scopes = serializers.ListField(child=serializers.CharField())
+    totals = serializers.DictField()
+    warnings = serializers.DictField()
+    errors = serializers.ListField(child=serializers.DictField())
+
+
+class Upload(serializers.Serializer):
+    source = serializers.SlugField()
+    file = serializers.FileField(allow_empty_file=True)
+    format = serializers.CharField(required=False, default="", allow_blank=True)
+    settings = serializers.JSONField(required=False, default=dict)
+
+    def validate_settings(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise serializers.ValidationError(_("must be a JSON object"))
+        return value
+
+
+class BodyParser(BaseParser):
+    """Takes the body of a request as the file it is, unread."""
+
+    media_type = "*/*"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        return {"stream": stream}
+
+
+class SourcesView(APIView):
+    """Where usage comes from."""
+
+    permission_classes = PERMISSIONS
+
+    @property
+    def scope(self) -> str:
+        return "read" if self.request.method == "GET" else "usage"
+
+    @extend_schema(operation_id="sources_list", responses=SourceSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        found = Source.objects.visible_to(request.user).select_related("part_of")
+        return Response(SourceSerializer(found, many=True).data)
+
+    @extend_schema(operation_id="sources_create", request=NewSource, responses={201: SourceSerializer})
+    def post(self, request: Request) -> Response:
+        form = NewSource(data=request.data)
+        form.is_valid(raise_exception=True)
+        source = services.open_source(by=request.user, **form.validated_data)
+        return Response(SourceSerializer(source).data, status=201)
+
+
+class ImportsView(APIView):
+    """Deliveries: what came, and a way to bring more."""
+
+    permission_classes = PERMISSIONS
+    parser_classes = [MultiPartParser]
+
+    @property
+    def scope(self) -> str:
+        return "read" if self.request.method == "GET" else "usage"
+
+    @extend_schema(
+        operation_id="imports_list",
+        responses=ImportPage,
+        parameters=[OpenApiParameter("before", int), OpenApiParameter("source", str)],
+    )
+    def get(self, request: Request) -> Response:
+        asked = request.query_params
+        found = Import.objects.visible_to(request.user).select_related("source").order_by("-id")
+        if asked.get("source"):
+            found = found.filter(source__slug=asked["source"])
+        if asked.get("before", "").isdigit():
+            found = found.filter(pk__lt=int(asked["before"]))
+        page = list(found[: PAGE + 1])
+        following = page[PAGE - 1].pk if len(page) > PAGE else None
+        return Response({"results": ImportSerializer(page[:PAGE], many=True).data, "next": following})
+
+    @extend_schema(
+        operation_id="imports_create", request=Upload, responses={202: ImportSerializer}, parameters=[IDEMPOTENCY]
+    )
+    def post(self, request: Request) -> Response:
+        form = Upload(data=request.data)
+        form.is_valid(raise_exception=True)
+        given = form.validated_data
+        source = get_object_or_404(Source.objects.visible_to(request.user), slug=given["source"])
+        return received(
+            request, source, given["file"].name, given["file"], format=given["format"], settings=given["settings"]
+        )
+
+
+class FilesView(APIView):
+    """Push a file as the body of the request: `sacct … | curl --data-binary @- …`."""
+
+    permission_classes = PERMISSIONS
+    parser_classes = [BodyParser]
+    scope = "usage"
+
+    @extend_schema(
+        operation_id="sources_push",
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        responses={202: ImportSerializer},
+        parameters=[IDEMPOTENCY, OpenApiParameter("name", str), OpenApiParameter("format", str)],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
+        asked = request.query_params
+        settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
+        stream = request.data["stream"]
+        return received(
+            request, source, asked.get("name") or slug, stream, format=asked.get("format", ""), settings=settings
+        )
+
+
+def received(
+    request: Request, source: Source, name: str, stream: Any, *, format: str, settings: dict[str, Any]
+) -> Response:
+    """Keep the file, queue its import, start the worker."""
+    delivery = services.receive_file(
+        source=source,
+        by=request.user,
+        name=name,
+        stream=stream,
+        format=format,
+        settings=settings,
+        idempotency_key=request.headers.get("Idempotency-Key", "")[:120],
+    )
+    if delivery.status == Import.Status.QUEUED:
+        tasks.import_then_judge.delay_on_commit(delivery.pk)
+    return Response(ImportSerializer(delivery).data, status=202)
+
+
+class ImportView(APIView):
+    """One delivery and what became of it."""
+
+    permission_classes = PERMISSIONS
+    scope = "read"
+
+    @extend_schema(operation_id="imports_read", responses=ImportAnswer)
+    def get(self, request: Request, import_id: int) -> Response:
+        get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
+        return Response(services.import_answer(import_id))
+
+
+REASON = inline_serializer("Reason", {"reason": serializers.CharField()})
+
+
+class ConfirmView(APIView):
+    """Say yes to a delivery that waits for a person."""
+
+    permission_classes = PERMISSIONS
+    scope = "usage"
+
+    @extend_schema(operation_id="imports_confirm", request=REASON, responses={202: ImportSerializer})
+    def post(self, request: Request, import_id: int) -> Response:
+        delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
+        confirmed = services.confirm_import(delivery, by=request.user, reason=str(request.data.get("reason", "")))
+        tasks.import_then_judge.delay_on_commit(confirmed.pk)
+        return Response(ImportSerializer(confirmed).data, status=202)
+
+
+class CancelView(APIView):
+    """Stop a delivery that has not ended."""
+
+    permission_classes = PERMISSIONS
+    scope = "usage"
+
+    @extend_schema(operation_id="imports_cancel", request=None, responses={202: ImportSerializer})
+    def post(self, request: Request, import_id: int) -> Response:
+        delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
+        services.cancel_import(delivery, by=request.user)
+        delivery.refresh_from_db()
+        return Response(ImportSerializer(delivery).data, status=202)
+
+
+class TotalsQuery(serializers.Serializer):
+    source = serializers.SlugField(required=False, default="")
+    project = serializers.SlugField(required=False, default="")
+    by = serializers.CharField(required=False, default="", help_text=", ".join(DIMENSIONS))
+    basis = serializers.ChoiceField([str(basis) for basis in Basis], required=False, default=str(Basis.BILLED))
+    timezone = serializers.CharField(required=False, default="")
+    known_at = serializers.DateTimeField(required=False, allow_null=True, default=None, default_timezone=UTC)
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        """`from` is no name of Python's."""
+        days = {name: serializers.DateField(required=False, allow_null=True, default=None) for name in ("from", "to")}
+        return {**super().get_fields(), **days}
+
+    def validate_timezone(self, value: str) -> str:
+        if value and value not in available_timezones():
+            raise serializers.ValidationError(_("is no time zone such as Asia/Shanghai"))
+        return value
+
+
+class TotalsAnswer(serializers.Serializer):
+    totals = serializers.DictField()
+    rows = serializers.IntegerField()
+    accelerator_hours = serializers.CharField()
+    quantities = serializers.ListField(child=serializers.DictField())
+    groups = serializers.ListField(child=serializers.DictField())
+
+
+class TotalsView(APIView):
+    """Sums of usage, as `manage.py usage_total --json` prints them. Who has no role in the whole names a project."""
+
+    permission_classes = PERMISSIONS
+    scope = "read"
+
+    @extend_schema(operation_id="usage_totals", parameters=[TotalsQuery], responses=TotalsAnswer)
+    def get(self, request: Request) -> Response:
+        form = TotalsQuery(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        asked = form.validated_data
+        if asked["project"]:
+            get_object_or_404(Project.objects.visible_to(request.user), slug=asked["project"])
+        elif not permissions.may_see_all_usage(request.user):
+            raise PermissionDenied(_("Name a project of yours."))
+        question = Question(
+            source=asked["source"],
+            project=asked["project"],
+            start=asked["from"],
+            end=asked["to"],
+            zone=asked["timezone"] or default_zone(asked["source"]),
+            by=[name.strip() for name in asked["by"].split(",") if name.strip()],
+            basis=asked["basis"],
+            known_at=asked["known_at"],
+        )
+        return Response(totals_answer(question))
+
+
+class ConservedSerializer(serializers.Serializer):
+    currency = serializers.CharField()
+    projects = serializers.CharField()
+    shared = serializers.CharField()
+    unallocated = serializers.CharField()
+    sources = serializers.CharField()
+    holds = serializers.BooleanField()
+
+
+class ConservationView(APIView):
+    """Projects, shared and unallocated cost against the sources, by currency."""
+
+    permission_classes = PERMISSIONS
+    scope = "read"
+
+    @extend_schema(operation_id="usage_conservation", responses=ConservedSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        if not permissions.may_see_all_usage(request.user):
+            raise PermissionDenied
+        return Response(
+            [
+                {
+                    "currency": found.currency,
+                    "projects": exact_text(found.projects),
+                    "shared": exact_text(found.shared),
+                    "unallocated": exact_text(found.unallocated),
+                    "sources": exact_text(found.sources),
+                    "holds": found.holds,
+                }
+                for found in queries.conservation()
+            ]
+        )
+
+
+class RuleSerializer(serializers.ModelSerializer):
+    project = serializers.SlugRelatedField("slug", queryset=Project.objects.all(), required=False, allow_null=True)
+    source = serializers.SlugRelatedField("slug", queryset=Source.objects.all(), required=False, allow_null=True)
+
+    class Meta:
+        model = AllocationRule
+        fields = [
+            "id", "position", "name", "source", "conditions", "starts_on", "ends_on", "project", "is_shared",
+            "category", "task_type", "stage", "experiment", "reference", "reason",
+        ]  # fmt: skip
+        extra_kwargs = {"position": {"required": False}}
+
+
+class RulesView(APIView):
+    """Allocation rules in order. Writing one moves nothing that is stored; applying them does."""
+
+    permission_classes = PERMISSIONS
+
+    @property
+    def scope(self) -> str:
+        return "read" if self.request.method == "GET" else "usage"
+
+    @extend_schema(operation_id="rules_list", responses=RuleSerializer(many=True))
+    def get(self, request: Request) -> Response:
+        if not permissions.may_see_all_usage(request.user):
+            raise PermissionDenied
+        return Response(RuleSerializer(rules.rules_in_order(), many=True).data)
+
+    @extend_schema(operation_id="rules_create", request=RuleSerializer, responses={201: RuleSerializer})
+    def post(self, request: Request) -> Response:
+        form = RuleSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        rule = rules.add_rule(by=request.user, **form.validated_data)
+        return Response(RuleSerializer(rule).data, status=201)
+
+
+class ApplyRulesView(APIView):
+    """Place what is stored by the rules as they are now."""
+
+    permission_classes = PERMISSIONS
+    scope = "usage"
+
+    @extend_schema(
+        operation_id="rules_apply",
+        request=None,
+        responses=inline_serializer("Applied", {"key_sets": serializers.IntegerField()}),
+    )
+    def post(self, request: Request) -> Response:
+        moved = rules.apply_rules(by=request.user)
+        tasks.judge_touched.delay_on_commit()
+        return Response({"key_sets": moved})
+
+
+urlpatterns = [
+    path("sources/", SourcesView.as_view(), name="api-sources"),
+    path("sources/<slug:slug>/files/", FilesView.as_view(), name="api-source-files"),
+    path("imports/", ImportsView.as_view(), name="api-imports"),
+    path("imports/<int:import_id>/", ImportView.as_view(), name="api-import"),
+    path("imports/<int:import_id>/confirm/", ConfirmView.as_view(), name="api-import-confirm"),
+    path("imports/<int:import_id>/cancel/", CancelView.as_view(), name="api-import-cancel"),
+    path("usage/totals/", TotalsView.as_view(), name="api-usage-totals"),
+    path("usage/conservation/", ConservationView.as_view(), name="api-conservation"),
+    path("rules/", RulesView.as_view(), name="api-rules"),
+    path("rules/apply/", ApplyRulesView.as_view(), name="api-rules-apply"),
+]

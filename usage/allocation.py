@@ -19,6 +19,7 @@ from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Place, Rule, Tar
 BEGINNING = "0001-01-01T00:00:00+00:00"
 """A key set's first placement was always known: before its first record there was nothing to place."""
 CHUNK = 5_000
+LOCK_OF_RULES = 724_003
 PLACE_COLUMNS = (
     "starts_on",
     "ends_on",
@@ -96,6 +97,8 @@ def key_sets(where: str, parameters: dict[str, Any]) -> Iterable[dict[str, Any]]
 
 def place_new(key_set_ids_query: str, parameters: dict[str, Any]) -> None:
     """Place the key sets of a query that have no place yet."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", [LOCK_OF_RULES])
     rules, types = active_rules(), task_types()
     where = (
         f"k.id IN ({key_set_ids_query})"

@@ -58,6 +58,7 @@ def days_of_records(
     records: str = "usage_record",
     live: str = LIVE_NOW,
     placed: str = PLACED_NOW,
+    placements: str = "usage_placement",
     joins: str = "",
     row_keys: Sequence[str] = (),
     where: str = "TRUE",
@@ -65,7 +66,7 @@ def days_of_records(
     """SQL of records summed by day and place.
 
     `records` is a table or a parenthesised query with the columns of `usage_record`; `live` filters it as `r`,
-    `placed` filters placements as `p`. `groups` are expressions over `x` (the columns of ROW_KEYS, `row_keys` and
+    `placed` filters `placements` as `p`. `groups` are expressions over `x` (the columns of ROW_KEYS, `row_keys` and
     `day`), `k` (key set), `p` (placement) and what `joins` brings; `where` filters the same. Parameter: `zone`.
     Columns of the answer: the groups as g0, g1…, then `rows`, then the MEASURES.
     """
@@ -77,7 +78,7 @@ def days_of_records(
     return (
         f"SELECT {columns} FROM ({_short(keys, records, live)} UNION ALL {_long(keys, records, live)}) AS x"
         f" JOIN usage_keyset k ON k.id = x.key_set_id"
-        f" JOIN usage_placement p ON p.key_set_id = x.key_set_id"
+        f" JOIN {placements} p ON p.key_set_id = x.key_set_id"
         f" AND p.starts_on <= x.day AND p.ends_on > x.day AND {placed} {joins} WHERE {where}{grouped}"
     )
 

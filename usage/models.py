@@ -8,6 +8,7 @@ over millions of rows is evaluated on the distinct few.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
@@ -17,10 +18,13 @@ from django.db.models.lookups import GreaterThan
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from teams import labels
+from teams import labels, permissions
 from teams.models import Project, User
 
 from .fields import ExactNumericField
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
 
 CATEGORY_CHOICES = labels.choices(labels.CATEGORIES)
 TASK_TYPE_CHOICES = labels.choices(labels.TASK_TYPES)
@@ -41,6 +45,13 @@ class Meaning(models.TextChoices):
     STATEMENT = "statement", _("Statement: replaces the periods it covers")
     LOG = "log", _("Log: a row replaces the row with the same key")
     APPEND = "append", _("Append: rows add")
+
+
+class SourceQuerySet(models.QuerySet["Source"]):
+    def visible_to(self, user: User | AnonymousUser) -> SourceQuerySet:
+        """Sources are the organisation's: for a role in the whole of it, and for who delivers usage."""
+        may = user.is_authenticated and (permissions.may_see_all_usage(user) or permissions.may_import_usage(user))
+        return self if may else self.none()
 
 
 class Source(models.Model):
@@ -83,6 +94,9 @@ class Source(models.Model):
 
 
 class ImportQuerySet(models.QuerySet["Import"]):
+    def visible_to(self, user: User | AnonymousUser) -> ImportQuerySet:
+        return self.filter(source__in=Source.objects.visible_to(user))
+
     def open(self) -> ImportQuerySet:
         """Not yet ended, one way or the other."""
         return self.filter(status__in=[Import.Status.QUEUED, Import.Status.RUNNING])
