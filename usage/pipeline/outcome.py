@@ -139,10 +139,11 @@ EMPTY: dict[str, Any] = counts(None, None) | {
 def answer(delivery: Import) -> dict[str, Any]:
     """The import as `manage.py import_usage --json` prints it."""
     kept = delivery.outcome
-    errors = kept.get("errors") or [
+    rejected = [
         {"line": row.line, "column": row.column, "value": row.value, "reason": row.reason}
         for row in RejectedRow.objects.filter(delivery=delivery)[:ERRORS_SHOWN]
     ]
+    errors = [*kept.get("errors", []), *rejected]
     return {
         "file": delivery.name,
         "import": delivery.pk,

@@ -79,6 +79,8 @@ class Pass:
     """Of a source whose money is the price table."""
     issued: str = "\\N"
     """Of a log: when the delivery was issued, as COPY reads it."""
+    reading: Reading | None = None
+    """What the pass has found so far, also where the file is refused in the end."""
 
     def settle(self, found: Format) -> None:
         """What the delivery means, by its settings, else its source, else its format."""
@@ -99,7 +101,7 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
                 stream, name, context.settings, wanted or (reading.format.slug if reading else "")
             )
             if reading is None:
-                reading = Reading(detected.format, detected.reason)
+                reading = context.reading = Reading(detected.format, detected.reason)
                 context.settle(detected.format)
             PartReader(context, reading, detected, stream, unpacked).run()
     if reading is None:

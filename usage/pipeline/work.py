@@ -166,10 +166,12 @@ class Work:
             pad_short_rows=pad,
         )
         wanted = self._delivery.settings.get("format") or self._source.format
-        self._reading = reading = read_delivery(context, file, wanted)
+        try:
+            read_delivery(context, file, wanted)
+        finally:
+            self._found(context.reading)
         self._rates = context.rates
         self._delivery.reading = reading_digest(settings, context.rates)
-        self._delivery.format, self._delivery.format_reason = reading.format.slug, reading.reason
         self._delivery.meaning = context.meaning
         self._delivery.content_sha256 = file.digest.hexdigest()
         if settings.single_scope and len(self._scopes) > 1:
