@@ -56,9 +56,11 @@ def moved_prices(before: Answer, after: Answer) -> list[dict[str, Any]]:
 
 
 def _amounts(answer: Answer) -> dict[str, list[float]]:
+    """Amounts by item and mode; several where the price changes during the plan."""
     amounts: dict[str, list[float]] = {}
     for row in answer["prices"]:
-        amounts.setdefault(row["what"], []).append(row["amount"])
+        what = ", ".join(part for part in (row["item"], row["mode"].replace("_", " ")) if part)
+        amounts.setdefault(what, []).append(row["amount"])
     return amounts
 
 

@@ -18,9 +18,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from core.errors import Fault
@@ -29,16 +30,18 @@ from core.vocabulary import TaskType
 from estimates import queries
 from estimates.engine.explain import UnknownQuantity
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
-from estimates.models import Accelerator, Price, PriceKind
+from estimates.models import Accelerator, Estimate, Price, PriceKind
 from estimates.wording import fault_in_language
 from teams.models import Project
 from web import plan_fields
 from web.plan_card import card_of
 from web.plan_fields import Document
 from web.plan_groups import groups_of, is_missing
+from web.plan_history import history_of
 from web.plan_said import notices_of, said_of, states_of
 from web.plan_tree import tree_of
 from web.plan_yaml import yaml_of
+from web.requests import PersonRequest
 
 YAML_NAME = "plan_yaml"
 """The field that holds the whole plan as text, where a person edits it so."""
@@ -91,6 +94,37 @@ def template_names() -> tuple[str, ...]:
     return tuple(sorted(file.stem.removeprefix("template-") for file in TEMPLATES.glob("template-*.yaml")))
 
 
+TEMPLATE_TITLES = {
+    "ablation": gettext_lazy("Ablation: a ladder of experiments"),
+    "continued-pretrain": gettext_lazy("Continued pretraining"),
+    "data-work": gettext_lazy("Data work"),
+    "distillation": gettext_lazy("Distillation from a teacher"),
+    "encoder-decoder": gettext_lazy("Encoder-decoder model"),
+    "evaluation": gettext_lazy("Evaluation"),
+    "finetune-full": gettext_lazy("Fine-tuning, all parameters"),
+    "finetune-head": gettext_lazy("Fine-tuning, the head only"),
+    "finetune-lora": gettext_lazy("Fine-tuning, LoRA"),
+    "inference": gettext_lazy("Inference service"),
+    "inference-encoder": gettext_lazy("Inference, encoder"),
+    "inference-short": gettext_lazy("Inference at a known cost per request"),
+    "life": gettext_lazy("Whole life of a model"),
+    "masked-encoder": gettext_lazy("Encoder with masked tokens"),
+    "mixed": gettext_lazy("Own accelerators and rented ones"),
+    "mixture-of-experts": gettext_lazy("Mixture of experts"),
+    "next-generation": gettext_lazy("Next generation of a model"),
+    "own-hardware": gettext_lazy("Own hardware"),
+    "pretrain": gettext_lazy("Pretraining from scratch"),
+    "staged-growth": gettext_lazy("Model that grows in stages"),
+    "unlike-accelerators": gettext_lazy("Unlike accelerators side by side"),
+    "vector-store": gettext_lazy("Vector store"),
+}
+
+
+def template_choices() -> list[tuple[str, str]]:
+    """The plans one can start from, with their titles."""
+    return [(name, str(TEMPLATE_TITLES.get(name, name))) for name in template_names()]
+
+
 def template_document(name: str) -> Mapping[str, Any] | None:
     if name not in template_names():
         return None
@@ -120,12 +154,14 @@ def form_context(
     headroom: Decimal | None = None,
     preview_url: str = "",
     outcome: Outcome | None = None,
+    estimate: Estimate | None = None,
     as_yaml: bool = False,
 ) -> dict[str, Any]:
     """What `web/plans/_editor.html` needs: the form filled in, and the estimate of it.
 
     `headroom` is what the project's lines have left, in the plan's currency; `preview_url` is where the form asks for
-    the estimate as one types. A text that cannot be read, and a life plan, are shown as YAML.
+    the estimate as one types; `estimate` is the draft that is being edited, whose history is shown. A text that cannot
+    be read, and a life plan, are shown as YAML.
     """
     found = outcome or outcome_of(document, day=today())
     is_text = isinstance(document, str) and found.plan is None
@@ -139,6 +175,8 @@ def form_context(
         "groups": [] if is_yaml else groups_of(filled, found.faults),
         "lists": {} if is_yaml else value_lists(),
         "preview_url": preview_url or reverse("plan-preview"),
+        "estimate": estimate,
+        "history": history_of(estimate) if estimate is not None else [],
         **preview_context(found, headroom=headroom),
     }
 
@@ -222,7 +260,15 @@ def plan_why(request: HttpRequest) -> HttpResponse:
     return render(request, "web/plans/_why.html", {"node": tree_of(tree, plan.currency)})
 
 
+@login_required
+def plan_history(request: PersonRequest, pk: int) -> HttpResponse:
+    """What changed in an estimate; a page asks for it until a draft that waits has been computed again."""
+    found = get_object_or_404(Estimate.objects.visible_to(request.user).defer("plan", "answer"), pk=pk)
+    return render(request, "web/plans/_history.html", {"estimate": found, "history": history_of(found)})
+
+
 urlpatterns = [
+    path("plans/history/<int:pk>/", plan_history, name="plan-history"),
     path("plans/preview/", plan_preview, name="plan-preview"),
     path("plans/shape/", plan_shape, name="plan-shape"),
     path("plans/why/", plan_why, name="plan-why"),

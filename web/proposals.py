@@ -207,7 +207,7 @@ def editor(
         "form": form,
         "project": project,
         "proposal": found,
-        "templates": plans.template_names() if found is None else (),
+        "templates": plans.template_choices() if found is None else [],
         "template": request.GET.get("template", ""),
         "is_amendment": found is not None and found.state in (Proposal.State.APPROVED, Proposal.State.PARTLY_APPROVED),
         "comments": comments_on(found),

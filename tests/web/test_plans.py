@@ -10,6 +10,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils import translation
 
+from estimates import tasks
 from estimates.engine.plan import parse_plan
 from estimates.models import Estimate
 from tests.estimates import factories
@@ -252,3 +253,33 @@ def test_a_new_plan_starts_from_the_project_and_any_template(book):
     assert plain == {"task": "pretrain", "start": "2026-12-01", "name": "Base 7B", "currency": "USD"}
     assert filled["finetune"]["strategy"] == "lora"
     assert "pretrain" in plans.template_names()
+
+
+def test_every_template_has_a_title():
+    assert {name for name, title in plans.template_choices() if name == title} == set()
+
+
+def test_the_page_says_old_new_and_why_after_a_price_change(book, client):
+    draft = factories.estimate(book.alice, book.project)
+    factories.price(book.keeper, amount="3", valid_from="2026-06-01")
+    client.force_login(book.alice)
+    history = reverse("plan-history", args=[draft.pk])
+
+    waiting = client.get(history).content.decode()
+    tasks.recompute_stale()
+    done = client.get(history).content.decode()
+
+    assert "being computed again" in waiting
+    assert 'hx-trigger="every 3s"' in waiting
+    assert "2,000" in done
+    assert "3,000 USD" in done
+    assert "2.00 → 3.00" in done
+    assert "Keeper" in done
+    assert "every 3s" not in done
+
+
+def test_charlie_does_not_see_what_changed(book, client):
+    draft = factories.estimate(book.alice, book.project)
+    client.force_login(book.charlie)
+
+    assert client.get(reverse("plan-history", args=[draft.pk])).status_code == 404
