@@ -15,7 +15,7 @@ from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.breakdown import Breakdown, breakdown_of, cost_answer
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
-from estimates.engine.comparisons import comparisons_of, four_factors, memory_of, outcomes_of
+from estimates.engine.comparisons import comparisons_of, four_factors, ladder_of, memory_of, outcomes_of
 from estimates.engine.evaluation import Evaluation, evaluate, find_leaf, program_of
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context, PriceUse
@@ -74,6 +74,7 @@ def compose(case: Case) -> dict[str, Any]:
         "comparisons": comparisons_of(case),
         "four_factors": four_factors(case),
         "memory": memory_of(case),
+        "ladder": ladder_of(case),
         "redundancy": redundancy_of(case),
         "assumptions": assumptions(evaluation, index),
         **price_answer([context]),

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from estimates.engine import money_comparisons, sensitivity, work_comparisons
 from estimates.engine.case import Case
 from estimates.engine.evaluation import Evaluation
@@ -80,3 +82,22 @@ def memory_of(case: Case) -> dict[str, Any] | None:
             for layout, gb in needed.items()
         ],
     }
+
+
+def ladder_of(case: Case) -> list[dict[str, Any]] | None:
+    """The rungs of a ladder with their hours and money, and the running total against the run they prepare."""
+    if not case.has("rung_accelerator_hours"):
+        return None
+    hours = case.evaluation.samples_of("rung_accelerator_hours", case.index).mean(axis=-1)
+    rate = case.mean("hourly_rate")
+    main = case.mean("accelerator_hours")
+    rungs = zip(case.plan.rows("experiments"), hours, np.cumsum(hours), strict=True)
+    return [
+        {
+            "name": row.get("name") or f"{position}",
+            "accelerator_hours": figure(own),
+            "money": figure(own * rate),
+            "running_share_of_main_run": figure(so_far / main),
+        }
+        for position, (row, own, so_far) in enumerate(rungs, start=1)
+    ]

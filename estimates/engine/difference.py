@@ -144,8 +144,10 @@ def difference(
             step = replace(source, plan=plan, program=None, cache={}, uses={}, feasible=True, months=240)
             totals.append(_total_or(step, samples, totals[-1]))
     return {
-        "from": {"plan": first.name, "total": _number(totals[0]), "currency": first.currency},
-        "to": {"plan": second.name, "total": _number(totals[-1]), "currency": second.currency},
+        "plans": [first.name, second.name],
+        "currency": second.currency,
+        "from": _number(totals[0]),
+        "to": _number(totals[-1]),
         "difference": _number(_less(totals[-1], totals[0])),
         "causes": [
             {"cause": cause, "amount": _number(_less(totals[position + 1], totals[position]))}

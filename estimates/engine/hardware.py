@@ -1,20 +1,36 @@
-"""What a plan says about hardware, held against the catalogue: unknown accelerators and precisions are refused."""
+"""What a plan asks for, held against the catalogue: unknown accelerators, and what cannot be computed, are refused."""
 
 from __future__ import annotations
 
-from estimates.engine.books import AcceleratorBook
+from datetime import date
+
+from estimates.engine.books import AcceleratorBook, PriceBook
+from estimates.engine.evaluation import program_of
+from estimates.engine.leaves import Context
 from estimates.engine.messages import Phrase, PlanFault, plan_fault
 from estimates.engine.peaks import peak_of, peak_precision
 from estimates.engine.plan import Plan, PlanRefused
 
+NO_PRICES = PriceBook()
+ANY_DAY = date(2000, 1, 1)
 HARDWARE = (Phrase("hardware"),)
 
 
 def refuse_unknown_hardware(plan: Plan, accelerators: AcceleratorBook) -> None:
-    """PlanRefused where the catalogue lacks the accelerator or its peak, and the plan does not give one."""
+    """PlanRefused where the catalogue lacks the accelerator or its peak and the plan does not give one, or where a
+    figure lacks without which a cost of the plan cannot be computed. Prices do not matter here."""
     faults = hardware_faults(plan, accelerators)
     if faults:
         raise PlanRefused(faults)
+    for prefix, part in parts_of(plan):
+        program_of(Context(part, NO_PRICES, accelerators, ANY_DAY, prefix=prefix))
+
+
+def parts_of(plan: Plan) -> list[tuple[str, Plan]]:
+    """The plan, or the members of a life plan, each with its place in the document."""
+    if not plan.members:
+        return [("", plan)]
+    return [(f"members.{index}.", member.plan) for index, member in enumerate(plan.members)]
 
 
 def hardware_faults(plan: Plan, accelerators: AcceleratorBook, prefix: str = "") -> list[PlanFault]:

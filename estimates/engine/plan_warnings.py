@@ -60,7 +60,7 @@ def break_even_tasks(case: Case) -> float:
     if case.plan.task != "pretrain" or not case.has("compute_cost"):
         return float("nan")
     saving = case.mean("compute_cost") * ADAPTATION_TOKENS * SAVED_BY_HEAD
-    return case.total / saving if saving > 0 else float("nan")
+    return case.mean("amortised_total") / saving if saving > 0 else float("nan")
 
 
 def no_ladder(case: Case) -> Finding | None:

@@ -146,6 +146,9 @@ def test_a_ladder_adds_up_rung_by_rung() -> None:
     first, second = 6e8 * 2e10 / 5e14 / 3600, 3e9 * 1e10 / 2.5e14 / 3600
     assert p50(answered, "experiment_accelerator_hours") == pytest.approx(first + second + 200)
     assert p50(answered, "experiments_cost") == pytest.approx((first + second + 200) * 2)
+    shares = [rung["running_share_of_main_run"] for rung in answered["ladder"]]
+    main = 10_000 / 3
+    assert shares == pytest.approx([first / main, (first + second) / main, (first + second + 200) / main])
 
 
 def test_an_ablation_pays_for_its_rungs_and_not_for_the_run_they_prepare() -> None:

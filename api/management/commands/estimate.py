@@ -156,9 +156,9 @@ def outcome_text(outcome: dict[str, Any]) -> str:
     if "explanation" in outcome:
         return "\n".join(tree_lines(outcome["explanation"], 0))
     if "causes" in outcome:
-        first, second = outcome["from"], outcome["to"]
+        first, second = outcome["plans"]
         causes = [f"  {one['cause']}: {amount_text(one['amount'])}" for one in outcome["causes"]]
-        return "\n".join([f"{first['plan']} → {second['plan']}: {amount_text(outcome['difference'])}", *causes])
+        return "\n".join([f"{first} → {second}: {amount_text(outcome['difference'])}", *causes])
     total, currency = outcome["cost"]["total"], outcome["currency"]
     if total["mean"] is None:
         missing = ", ".join(use["item"] for use in outcome["price_missing"]) or "not feasible"
