@@ -13,10 +13,10 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.errors import DomainError, Fault
 from estimates import queries, services
@@ -33,7 +33,7 @@ class PlanParser(BaseParser):
 
     media_type = "*/*"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> bytes:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         return stream.read()
 
 
@@ -43,7 +43,7 @@ class PreviewQuery(serializers.Serializer):
 
 
 class EstimateSerializer(serializers.ModelSerializer):
-    project = serializers.SlugRelatedField("slug", read_only=True)
+    project: serializers.SlugRelatedField[Project] = serializers.SlugRelatedField("slug", read_only=True)
 
     class Meta:
         model = Estimate
@@ -96,7 +96,7 @@ class EstimatePreviewView(APIView):
         responses={200: OpenApiTypes.OBJECT, 422: OpenApiTypes.OBJECT},
         parameters=[PreviewQuery],
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         asked = PreviewQuery(data=request.query_params)
         asked.is_valid(raise_exception=True)
         body = request.data if isinstance(request.data, bytes) else b""
@@ -132,7 +132,7 @@ class EstimatesView(APIView):
         responses=EstimatePage,
         parameters=[OpenApiParameter("before", int), OpenApiParameter("project", str), OpenApiParameter("state", str)],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         found = Estimate.objects.visible_to(request.user).select_related("project").defer("plan", "answer")
         if project := request.query_params.get("project"):
             found = found.filter(project__slug=project)
@@ -145,7 +145,7 @@ class EstimatesView(APIView):
         return Response({"results": EstimateSerializer(page[:PAGE], many=True).data, "next": following})
 
     @extend_schema(request=NewEstimate, responses={201: EstimateDetailSerializer, 422: OpenApiTypes.OBJECT})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = NewEstimate(data=request.data)
         form.is_valid(raise_exception=True)
         slug = form.validated_data.get("project")
@@ -173,7 +173,7 @@ class EstimateView(APIView):
     scope = "read"
 
     @extend_schema(responses=EstimateDetailSerializer)
-    def get(self, request: Request, pk: int) -> Response:
+    def get(self, request: SignedInRequest, pk: int) -> Response:
         visible = Estimate.objects.visible_to(request.user).select_related("project")
         return Response(EstimateDetailSerializer(get_object_or_404(visible, pk=pk)).data)
 

@@ -16,13 +16,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.errors import DomainError
 from estimates import queries, services, tasks
 from estimates.models import Price
 from estimates.price_files import MOST_BYTES
 from teams import permissions
-from teams.models import Organisation
+from teams.models import Organisation, User
 
 PAGE = 100
 FILTERS = ("kind", "item", "provider", "region", "mode", "currency", "verification")
@@ -62,7 +63,7 @@ class NewPrice(serializers.Serializer):
     provider = serializers.CharField(required=False, allow_blank=True, default="")
     region = serializers.CharField(required=False, allow_blank=True, default="")
     mode = serializers.CharField(required=False, allow_blank=True, default="")
-    source = serializers.CharField(required=False, allow_blank=True, default="")
+    source = serializers.CharField(required=False, allow_blank=True, default="")  # type: ignore[assignment]
     verified = serializers.BooleanField(required=False, default=False)
     withdrawn = serializers.BooleanField(required=False, default=False)
     reason = serializers.CharField(required=False, allow_blank=True, default="")
@@ -83,7 +84,9 @@ class KeepsPricesOrReads(BasePermission):
     """Everybody who is signed in reads prices; price keepers write them."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        return request.method in ("GET", "HEAD", "OPTIONS") or permissions.may_keep_prices(request.user)
+        return request.method in ("GET", "HEAD", "OPTIONS") or (
+            isinstance(request.user, User) and permissions.may_keep_prices(request.user)
+        )
 
 
 class PricesView(APIView):
@@ -104,7 +107,7 @@ class PricesView(APIView):
             OpenApiParameter("after", int),
         ],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
         found = Price.objects.filter(**{name: asked[name] for name in FILTERS if asked.get(name)})
         if asked.get("all") not in ("1", "true"):
@@ -116,7 +119,7 @@ class PricesView(APIView):
         return Response({"results": PriceSerializer(page[:PAGE], many=True).data, "next": following})
 
     @extend_schema(request=NewPrice, responses={201: PriceSerializer, 422: OpenApiTypes.OBJECT})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = NewPrice(data=request.data)
         form.is_valid(raise_exception=True)
         row = services.add_price(by=request.user, **form.validated_data)
@@ -139,7 +142,7 @@ class PriceImportView(APIView):
     scope = "plans"
 
     @extend_schema(request={"multipart/form-data": PriceFileUpload}, responses={200: OpenApiTypes.OBJECT})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = PriceFileUpload(data=request.data)
         form.is_valid(raise_exception=True)
         content = form.validated_data["file"].read(MOST_BYTES + 1)

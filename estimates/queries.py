@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Count, Max, Q, QuerySet
+from django.db.models import Count, Max, Q
 from django.utils.translation import gettext as _
 
 from core.errors import Fault
@@ -25,7 +25,7 @@ from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
 
 from .answers import as_money
-from .models import OFFER, PEAK_FIELDS, Accelerator, Estimate, EstimatePrice, Price, Verification
+from .models import OFFER, PEAK_FIELDS, Accelerator, Estimate, EstimatePrice, EstimateQuerySet, Price, Verification
 from .price_facts import PriceFacts
 from .price_files import read_price_file
 
@@ -219,7 +219,7 @@ def _month_share(month: Mapping[str, Any], line: str) -> Decimal:
     return max(Decimal(repr(number or 0)), Decimal(0))
 
 
-def affected_drafts(keys: PriceKey | Iterable[PriceKey]) -> QuerySet[Estimate]:
+def affected_drafts(keys: PriceKey | Iterable[PriceKey]) -> EstimateQuerySet:
     """Drafts that asked for one of these offers, whether they found a price or missed it."""
     wanted = [keys] if isinstance(keys, PriceKey) else list(keys)
     asked = Q(pk__in=[])
@@ -305,7 +305,7 @@ class ImportPreview:
     changes: tuple[tuple[int, PriceChange], ...]
     """The line of the file, and what it would change."""
     faults: tuple[Fault, ...]
-    drafts: QuerySet[Estimate]
+    drafts: EstimateQuerySet
     """Drafts that would be computed again."""
 
     @property

@@ -242,7 +242,7 @@ def document_of(post: QueryDict) -> Document:
     document: Document = {}
     for name in sorted(post, key=order_of):
         if name.startswith(PREFIX):
-            put_posted(document, name.removeprefix(PREFIX), post[name])
+            put_posted(document, name.removeprefix(PREFIX), str(post[name]))
     for section in MAY_BE_OFF:
         if post.get(OFF + section):
             document[section] = "none"

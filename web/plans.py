@@ -133,7 +133,7 @@ def template_document(name: str) -> Mapping[str, Any] | None:
 
 def document_from_post(post: QueryDict) -> Document | str:
     """The posted plan: keys and values from the form, or the text where it was edited as YAML."""
-    return post[YAML_NAME] if YAML_NAME in post else plan_fields.document_of(post)
+    return str(post[YAML_NAME]) if YAML_NAME in post else plan_fields.document_of(post)
 
 
 def outcome_of(document: Document | str, *, day: date) -> Outcome:

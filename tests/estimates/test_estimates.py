@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -248,3 +249,24 @@ def test_two_workers_never_take_the_same_draft(book):
     assert taken == 1
     assert list(Estimate.objects.stale()) == [first]
     assert second.revisions.filter(why=EstimateRevision.Why.PRICE).count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_price_waits_for_an_estimate_that_is_being_made_and_then_finds_it(book):
+    added = threading.Event()
+
+    def add_price() -> None:
+        factories.price(amount="3", valid_from="2026-06-01")
+        added.set()
+        connection.close()
+
+    keeper = threading.Thread(target=add_price)
+    with transaction.atomic():
+        made = factories.estimate(book.alice, book.project)
+        keeper.start()
+
+        assert not added.wait(0.5)
+
+    keeper.join(10)
+    assert added.is_set()
+    assert list(Estimate.objects.stale()) == [made]
