@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
@@ -92,7 +93,8 @@ def key_sets(where: str, parameters: dict[str, Any]) -> Iterable[dict[str, Any]]
         names = [column.name for column in cursor.description]
         while rows := cursor.fetchmany(CHUNK):
             for row in rows:
-                yield dict(zip(names, row, strict=True))
+                keys = dict(zip(names, row, strict=True))
+                yield {**keys, "tags": json.loads(keys["tags"])}
 
 
 def place_new(key_set_ids_query: str, parameters: dict[str, Any]) -> None:
