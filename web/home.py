@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Count, Exists, F, OuterRef, Subquery
+from django.db.models import Exists, F, OuterRef, Subquery
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -154,31 +154,29 @@ def standing_of(flags: list[Flag], has_lines: bool) -> tuple[str, str]:
 
 def first_steps(visible: ProjectQuerySet) -> list[Step]:
     """The loop as a list of things to do, until each was done once; then nothing."""
-    done = visible.aggregate(
-        any=Count("pk"),
-        planned=Count("pk", filter=Exists(Proposal.objects.filter(project=OuterRef("pk")))),
-        funded=Count("pk", filter=Exists(BudgetLine.objects.filter(project=OuterRef("pk")))),
-    )
+    opened = visible.exists()
+    planned = Proposal.objects.filter(project__in=visible).exists()
+    funded = BudgetLine.objects.filter(project__in=visible).exists()
     metered = Import.objects.filter(status=Import.Status.LIVE).exists()
     steps = [
         Step(
             _("Open a project"),
             _("A manager or finance opens it: a team, a currency, a task type."),
-            bool(done["any"]),
+            opened,
             "project-list",
             _("Projects"),
         ),
         Step(
             _("Write a training plan"),
             _("The estimate stands beside the form and follows what you type. Then submit it as a proposal."),
-            bool(done["planned"]),
+            planned,
             "proposal-new",
             _("New proposal"),
         ),
         Step(
             _("Decide it"),
             _("Managers approve all or part. The money is committed on the budget lines."),
-            bool(done["funded"]),
+            funded,
             "proposal-list",
             _("Proposals"),
         ),
