@@ -22,6 +22,7 @@ from teams import labels, permissions
 from teams.models import Project, User
 
 from .fields import ExactNumericField
+from .runs.models import Run, RunMetric  # noqa: F401  (Django looks for models here)
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
