@@ -117,6 +117,7 @@ DAILY_KEYS = {
     "task_type": "p.task_type",
     "stage": "p.stage",
     "reference": "p.reference",
+    "is_tagged": "k.tags <> '{}'",
 }
 """The columns of `DailyUsage` that tell its rows apart, as expressions over days of records."""
 DAILY_COLUMNS = ", ".join([*DAILY_KEYS, "rows", *MEASURES])

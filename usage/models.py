@@ -437,6 +437,7 @@ class DailyUsage(models.Model):
     task_type = models.CharField(max_length=20, choices=TASK_TYPE_CHOICES, blank=True)
     stage = models.CharField(max_length=60, blank=True)
     reference = models.CharField(max_length=60, blank=True)
+    is_tagged = models.BooleanField(default=True)
     rows = models.BigIntegerField()
     billed = ExactNumericField()
     effective = ExactNumericField()

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Max
 
-from core.money import EXACT
+from core.money import EXACT, exact_text
 from core.months import Month
 from core.vocabulary import Basis
 from teams.models import Organisation
@@ -161,6 +161,10 @@ class ConservedCurrency:
         """Zero, to the last digit, or the books are wrong."""
         placed = EXACT.add(EXACT.add(self.projects, self.shared), self.unallocated)
         return EXACT.subtract(placed, self.sources)
+
+    @property
+    def difference_text(self) -> str:
+        return exact_text(self.difference)
 
     @property
     def holds(self) -> bool:

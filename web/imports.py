@@ -1,0 +1,282 @@
+"""Imports: deliver a file, watch it being read, see what became of it, say yes to one that waits."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from core.errors import DomainError
+from overruns import tasks
+from teams import permissions
+from usage import overview, services
+from usage.formats.detection import FORMATS
+from usage.models import Import, RejectedRow, Source
+from web.forms import refuse
+from web.requests import PersonRequest
+
+ON_A_PAGE = 25
+REJECTED_SHOWN = 50
+KINDS = {
+    Import.Status.LIVE: "ok",
+    Import.Status.UNCHANGED: "ok",
+    Import.Status.WAITING: "warn",
+    Import.Status.STORED: "warn",
+    Import.Status.REFUSED: "over",
+    Import.Status.FAILED: "over",
+    Import.Status.QUEUED: "info",
+    Import.Status.RUNNING: "info",
+}
+"""The colour of each state."""
+
+
+class ImportFilter(forms.Form):
+    """What to look for among imports."""
+
+    source = forms.ModelChoiceField(
+        Source.objects.none(),
+        label=gettext_lazy("Source"),
+        required=False,
+        to_field_name="slug",
+        empty_label=gettext_lazy("any"),
+    )
+    status = forms.ChoiceField(
+        label=gettext_lazy("State"), required=False, choices=[("", gettext_lazy("any")), *Import.Status.choices]
+    )
+
+    def __init__(self, data: Any, *, user: Any) -> None:
+        super().__init__(data)
+        self.fields["source"].queryset = Source.objects.visible_to(user)  # type: ignore[attr-defined]
+
+
+class DeliveryForm(forms.Form):
+    """A file for a source."""
+
+    source = forms.ModelChoiceField(
+        Source.objects.none(), label=gettext_lazy("Source"), to_field_name="slug", empty_label=None
+    )
+    file = forms.FileField(label=gettext_lazy("File"), allow_empty_file=True)
+    format = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
+    billing_period = forms.CharField(
+        label=gettext_lazy("Billing month, where the file says none"),
+        required=False,
+        widget=forms.TextInput(attrs={"type": "month"}),
+    )
+    issued_at = forms.CharField(
+        label=gettext_lazy("Issued, where that is not now"),
+        required=False,
+        widget=forms.TextInput(attrs={"type": "datetime-local"}),
+    )
+
+    def __init__(self, *args: Any, user: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["source"].queryset = Source.objects.visible_to(user)  # type: ignore[attr-defined]
+        choices = [("", gettext_lazy("as the source says, else found by content"))]
+        self.fields["format"].choices = [*choices, *((known.slug, known.name) for known in FORMATS)]  # type: ignore[attr-defined]
+
+    def settings(self) -> dict[str, str]:
+        return {name: self.cleaned_data[name] for name in ("billing_period", "issued_at") if self.cleaned_data[name]}
+
+
+def new_address() -> str:
+    return reverse("import-new")
+
+
+@login_required
+def import_list(request: HttpRequest) -> HttpResponse:
+    """Deliveries, the newest first."""
+    form = ImportFilter(request.GET, user=request.user)
+    chosen = form.cleaned_data if form.is_valid() else {}
+    found = Import.objects.visible_to(request.user).select_related("source", "received_by").defer("outcome")
+    if chosen.get("source"):
+        found = found.filter(source=chosen["source"])
+    if chosen.get("status"):
+        found = found.filter(status=chosen["status"])
+    page = Paginator(found, ON_A_PAGE).get_page(request.GET.get("page"))
+    for delivery in page.object_list:
+        delivery.kind = KINDS.get(delivery.status, "")
+    words = {
+        "form": form,
+        "page": page,
+        "filtered": any(chosen.values()),
+        "delivers": permissions.may_import_usage(request.user),
+    }
+    return render(request, "web/usage/import_list.html", words)
+
+
+@login_required
+def import_new(request: PersonRequest) -> HttpResponse:
+    """Deliver a file. The page shows how much of it has been sent; then the import's own page follows the reading."""
+    if not permissions.may_import_usage(request.user):
+        raise PermissionDenied
+    if not Source.objects.exists():
+        return redirect("source-new")
+    first = {"source": request.GET.get("source", "")}
+    form = DeliveryForm(request.POST or None, request.FILES or None, user=request.user, initial=first)
+    if request.method == "POST" and form.is_valid():
+        try:
+            delivery = receive(request, form)
+        except DomainError as refused:
+            refuse(form, refused)
+        else:
+            address = reverse("import", args=[delivery.pk])
+            return HttpResponseClientRedirect(address) if request.htmx else redirect(address)  # type: ignore[attr-defined]
+    template = "web/usage/_import_form.html" if request.htmx else "web/usage/import_new.html"  # type: ignore[attr-defined]
+    return render(request, template, {"form": form}, status=422 if form.errors and not request.htmx else 200)  # type: ignore[attr-defined]
+
+
+def receive(request: PersonRequest, form: DeliveryForm) -> Import:
+    given = form.cleaned_data
+    delivery = services.receive_file(
+        source=given["source"],
+        by=request.user,
+        name=given["file"].name,
+        stream=given["file"],
+        format=given["format"],
+        settings=form.settings(),
+    )
+    tasks.import_then_judge.delay_on_commit(delivery.pk)
+    return delivery
+
+
+def visible_import(request: HttpRequest, import_id: int) -> Import:
+    found = Import.objects.visible_to(request.user).select_related("source", "received_by", "confirmed_by")
+    return get_object_or_404(found, pk=import_id)
+
+
+@login_required
+def import_page(request: HttpRequest, import_id: int) -> HttpResponse:
+    """One delivery: while it is read, how far; then what became of it."""
+    delivery = visible_import(request, import_id)
+    is_open = delivery.status in (Import.Status.QUEUED, Import.Status.RUNNING)
+    words: dict[str, Any] = {
+        "delivery": delivery,
+        "kind": KINDS.get(delivery.status, ""),
+        "is_open": is_open,
+        "delivers": permissions.may_import_usage(request.user),
+        "progress": progress_of(delivery, timezone.now()) if is_open else None,
+    }
+    if is_open and request.htmx:  # type: ignore[attr-defined]
+        return render(request, "web/usage/_progress.html", words)
+    if not is_open:
+        words |= outcome_words(delivery)
+    return render(request, "web/usage/_import.html" if request.htmx else "web/usage/import.html", words)  # type: ignore[attr-defined]
+
+
+def progress_of(delivery: Import, now: datetime) -> dict[str, Any]:
+    """How far the reading is: share, rows, megabytes, rate, seconds left."""
+    seconds = (now - delivery.started_at).total_seconds() if delivery.started_at else 0
+    share = min(delivery.bytes_read / delivery.size, 1) if delivery.size else 0
+    return {
+        "share": round(share * 100),
+        "megabytes": delivery.bytes_read / 1_000_000,
+        "rows_a_second": round(delivery.rows_read / seconds) if seconds >= 1 else None,
+        "seconds_left": round(seconds / share - seconds) if 0 < share < 1 and seconds >= 1 else None,
+    }
+
+
+def outcome_words(delivery: Import) -> dict[str, Any]:
+    """What became of a delivery, as the page says it."""
+    answer = services.import_answer(delivery.pk)
+    lines, details = answer.get("warning_lines", {}), answer.get("warning_details", {})
+    rejected = RejectedRow.objects.filter(delivery=delivery)
+    return {
+        "answer": answer,
+        "warnings": [(kind, count, lines.get(kind), details.get(kind)) for kind, count in answer["warnings"].items()],
+        "faults": [error for error in answer["errors"] if error["line"] is None],
+        "rejected": rejected[:REJECTED_SHOWN],
+        "rejected_count": rejected.count(),
+        "changes": overview.changes_of(delivery) if answer["rows_closed"] else [],
+    }
+
+
+@login_required
+def rejected_csv(request: HttpRequest, import_id: int) -> StreamingHttpResponse:
+    """The quarantine of a delivery: every rejected row with its line, column, value, reason and text."""
+    delivery = visible_import(request, import_id)
+    answer = StreamingHttpResponse(rejected_lines(delivery), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="rejected-{delivery.pk}.csv"'
+    return answer
+
+
+class Echo:
+    """A file that hands back what is written."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def rejected_lines(delivery: Import) -> Iterator[str]:
+    writer = csv.writer(Echo())
+    yield writer.writerow(["line", "column", "value", "reason", "record"])
+    for row in RejectedRow.objects.filter(delivery=delivery).iterator():
+        yield writer.writerow([row.line, *(harmless(text) for text in (row.column, row.value, row.reason, row.text))])
+
+
+def harmless(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return "'" + text if text[:1] in "=+-@\t\r" and text[:1] else text
+
+
+@login_required
+@require_POST
+def import_confirm(request: PersonRequest, import_id: int) -> HttpResponse:
+    """Apply a delivery that waits for a person."""
+    delivery = visible_import(request, import_id)
+    try:
+        services.confirm_import(delivery, by=request.user, reason=request.POST.get("reason", ""))
+    except DomainError as refused:
+        messages.error(request, refused.message)
+    else:
+        tasks.import_then_judge.delay_on_commit(delivery.pk)
+        messages.success(request, _("The delivery is being applied."))
+    return redirect("import", import_id)
+
+
+@login_required
+@require_POST
+def import_cancel(request: PersonRequest, import_id: int) -> HttpResponse:
+    """Stop a delivery that has not ended; drop one that waits."""
+    delivery = visible_import(request, import_id)
+    try:
+        services.cancel_import(delivery, by=request.user)
+    except DomainError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, _("The import stops. What was live stays."))
+    return redirect("import", import_id)
+
+
+@login_required
+def import_answer(request: HttpRequest, import_id: int) -> HttpResponse:
+    """The outcome as JSON, as the command prints it."""
+    visible_import(request, import_id)
+    text = json.dumps(services.import_answer(import_id), ensure_ascii=False, indent=1)
+    return HttpResponse(text, content_type="application/json")
+
+
+urlpatterns = [
+    path("usage/imports/", import_list, name="import-list"),
+    path("usage/imports/new/", import_new, name="import-new"),
+    path("usage/imports/<int:import_id>/", import_page, name="import"),
+    path("usage/imports/<int:import_id>/rejected.csv", rejected_csv, name="import-rejected"),
+    path("usage/imports/<int:import_id>/answer.json", import_answer, name="import-answer"),
+    path("usage/imports/<int:import_id>/confirm/", import_confirm, name="import-confirm"),
+    path("usage/imports/<int:import_id>/cancel/", import_cancel, name="import-cancel"),
+]

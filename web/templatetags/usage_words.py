@@ -1,0 +1,68 @@
+"""Words of the usage pages: states of imports, kinds of warnings, conditions of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from teams import labels
+from usage.models import Import
+from usage.overview import CurrencyCost
+from web import imports, rules
+from web.templatetags.headroom import state
+
+register = template.Library()
+
+WARNINGS = {
+    "older": gettext_lazy("Older than what is live: stored, not activated"),
+    "rows_short": gettext_lazy("Every row lacks the same last fields: read as empty"),
+    "offset_in_time": gettext_lazy("Times with an offset were converted to UTC"),
+    "tags_unreadable": gettext_lazy("Tags that cannot be read: kept as text"),
+    "tag_repeated": gettext_lazy("A tag stands twice: the last one counts"),
+    "service_category_unknown": gettext_lazy("A service category that FOCUS does not know"),
+    "instance_type_unknown": gettext_lazy("Instance types without a known number of accelerators"),
+    "bytes_replaced": gettext_lazy("Bytes that are no text were replaced in free text"),
+    "effective_far_from_billed": gettext_lazy("Effective and billed cost differ without a commitment that explains it"),
+    "price_missing": gettext_lazy("No price for the day of use: the row carries no money"),
+}
+
+
+@register.simple_tag
+def import_state(delivery: Import) -> SafeString:
+    """The state of an import, as a word with a colour."""
+    return state(imports.KINDS.get(delivery.status, ""), delivery.get_status_display())
+
+
+@register.simple_tag
+def warning_text(kind: str) -> str:
+    """What a kind of warning means."""
+    return str(WARNINGS.get(kind) or kind.replace("_", " "))
+
+
+@register.simple_tag
+def condition_text(condition: Mapping[str, Any]) -> SafeString:
+    """A condition as a sentence."""
+    name = str(dict(rules.FIELDS).get(condition["field"], condition["field"]))
+    if condition["field"] == "tag":
+        name = _("tag %(name)s") % {"name": condition.get("tag", "")}
+    operator = str(dict(rules.OPERATORS).get(condition["operator"], _("is one of")))
+    return format_html("{} {} <b>{}</b>", name, operator, ", ".join(condition.get("values") or ()))
+
+
+@register.filter
+def by_category(amounts: Mapping[str, Decimal]) -> list[tuple[Any, Decimal]]:
+    """Amounts with the names of their categories, the largest first."""
+    named = {str(category): label for category, label in labels.CATEGORIES.items()}
+    return sorted(((named.get(name, name), amount) for name, amount in amounts.items()), key=lambda pair: -pair[1])
+
+
+@register.filter
+def share_of(amount: Decimal, whole: CurrencyCost) -> Decimal | None:
+    return whole.share(amount)
