@@ -1,0 +1,1 @@
+"""Formats of run metrics, one small module each: progress and quality of a run, never money."""
