@@ -9,16 +9,24 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models import CharField
 
 from estimates.engine.books import PriceKey
 
 from ..formats.contract import METER_COLUMNS, Keys, RowReader, ScopeKey, digest_of
-from ..models import Scope, Source
+from ..models import KeySet, Meter, Scope, Source
 from ..reading.faults import RowFault
 
 MEMORY = 100_000
 """Key sets remembered at a time; beyond it the memory starts anew and the database answers."""
 CHUNK = 2_000
+LENGTHS = {
+    field.name: field.max_length
+    for model in (Meter, KeySet)
+    for field in model._meta.fields
+    if isinstance(field, CharField) and field.max_length and field.name in Keys.__dataclass_fields__
+}
+"""How long the texts of a key set may be."""
 
 
 class KeyEntry(NamedTuple):
@@ -54,13 +62,22 @@ class KeySets:
         described: dict[Any, Keys] = {}
         for key in keys:
             try:
-                described[key] = reader.describe(key)
+                described[key] = fitting(reader.describe(key))
             except RowFault as fault:
                 self._refused[key] = fault
         ids = store(self._source.pk, {digest_of(keys.as_dict()): keys for keys in described.values()})
         for key, shared in described.items():
             price = price_key(shared) if price_key else None
             self._known[_interned(key)] = KeyEntry(ids[digest_of(shared.as_dict())], shared.hours_per_quantity, price)
+
+
+def fitting(keys: Keys) -> Keys:
+    """The key set, if every text has room in its column; a text that is longer is no name of anything."""
+    for name, most in LENGTHS.items():
+        text = getattr(keys, name)
+        if len(text) > most:
+            raise RowFault(name, f"{text[:80]}…", f"is longer than {most} characters")
+    return keys
 
 
 def _interned(key: Any) -> Any:
