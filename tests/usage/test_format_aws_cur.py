@@ -116,7 +116,7 @@ def test_a_published_report_has_its_right_totals(name: str) -> None:
 
     answer = deliver(path)
 
-    assert (answer["format"], answer["status"], answer["errors"]) == ("aws_cur", "live", [])
+    assert (answer["format"], answer["status"], answer["errors"]) == ("aws-cur", "live", [])
     assert (answer["rows_read"], answer["rows_accepted"], answer["rows_rejected"]) == (right["rows"], right["rows"], 0)
     assert answer["totals"]["USD"]["billed"] == right["billed"]
     assert answer["totals"]["USD"]["effective"] == right["effective"]

@@ -243,3 +243,10 @@ def test_a_refund_gives_back_a_purchase_and_rounding_adjusts() -> None:
 
     charges = [(row.key_set.meter.charge_category, row.key_set.is_correction) for row in records()]
     assert charges == [("Purchase", True), ("Adjustment", False)]
+
+
+def test_a_name_longer_than_any_name_rejects_its_row_and_keeps_the_rest() -> None:
+    answer = deliver(table(usage(), usage(MeterName="x" * 400)))
+
+    assert (answer["rows_accepted"], answer["rows_rejected"]) == (1, 1)
+    assert answer["errors"][0]["reason"] == "is longer than 300 characters"

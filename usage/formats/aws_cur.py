@@ -295,4 +295,4 @@ def open_report(header: Header, settings: Settings, notes: Notes) -> CurReader:
     return CurReader(by_letters, settings, notes)
 
 
-FORMAT = Format(slug="aws_cur", name="AWS", recognise=recognise, open=open_report)
+FORMAT = Format(slug="aws-cur", name="AWS", recognise=recognise, open=open_report)
