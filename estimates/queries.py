@@ -65,22 +65,25 @@ def price_row(price: Price) -> PriceRow:
     )
 
 
+SPEC_COLUMNS = ("slug", "name", "vendor", "memory_gb", "bandwidth_gbs", "board_w", "interconnect_gbs")
+
+
 def accelerator_book() -> AcceleratorBook:
-    """The catalogue of accelerators as the engine sees it."""
-    return AcceleratorBook(accelerator_spec(accelerator) for accelerator in Accelerator.objects.all())
+    """The catalogue of accelerators as the engine sees it. Read as plain columns: every preview needs it whole."""
+    return AcceleratorBook(map(_spec, Accelerator.objects.values_list(*SPEC_COLUMNS, *PEAK_FIELDS.values())))
 
 
-def accelerator_spec(accelerator: Accelerator) -> AcceleratorSpec:
-    peaks = {precision: getattr(accelerator, name) for precision, name in PEAK_FIELDS.items()}
+def _spec(columns: tuple[Any, ...]) -> AcceleratorSpec:
+    slug, name, vendor, memory, bandwidth, board, interconnect, *peaks = columns
     return AcceleratorSpec(
-        slug=accelerator.slug,
-        name=accelerator.name,
-        vendor=accelerator.vendor,
-        memory_gb=_number(accelerator.memory_gb),
-        bandwidth_gbs=_number(accelerator.bandwidth_gbs),
-        peaks={precision: float(peak) for precision, peak in peaks.items() if peak is not None},
-        board_w=_number(accelerator.board_w),
-        interconnect_gbs=_number(accelerator.interconnect_gbs),
+        slug=slug,
+        name=name,
+        vendor=vendor,
+        memory_gb=_number(memory),
+        bandwidth_gbs=_number(bandwidth),
+        peaks={precision: float(peak) for precision, peak in zip(PEAK_FIELDS, peaks, strict=True) if peak is not None},
+        board_w=_number(board),
+        interconnect_gbs=_number(interconnect),
     )
 
 

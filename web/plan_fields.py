@@ -196,10 +196,21 @@ def placeholder(declared: Field) -> str:
     return number_text(declared.default, declared)
 
 
+MAIN_COLUMNS = {
+    "experiments": ("name", "parameters", "tokens", "runs"),
+    "compute.pools": ("accelerator", "count", "share", "mfu"),
+    "inference.tiers": ("name", "share", "mode", "peak_cover"),
+}
+"""Columns that a list with many of them shows first."""
+
+
 @dataclass(frozen=True)
 class Row:
+    """One row of a list: what is usually given, and the rest."""
+
     number: int
     controls: tuple[Control, ...]
+    more: tuple[Control, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -218,19 +229,23 @@ class RowTable:
 
 def row_table(declared: Table, document: Document) -> RowTable:
     rows = value_at(document, declared.path)
-    found = rows if isinstance(rows, list) else []
+    count = len(rows) if isinstance(rows, list) else 0
     columns = [one for one in FIELDS.values() if one.path.startswith(f"{declared.path}.*.")]
     return RowTable(
         path=declared.path,
         label=words(declared.label),
         hint=words(declared.hint),
-        rows=tuple(
-            Row(
-                number,
-                tuple(control(one, document, one.path.replace("*", str(number), 1)) for one in columns),
-            )
-            for number in range(len(found))
-        ),
+        rows=tuple(row_of(declared.path, number, columns, document) for number in range(count)),
+    )
+
+
+def row_of(path: str, number: int, columns: Sequence[Field], document: Document) -> Row:
+    main = MAIN_COLUMNS.get(path, tuple(one.key for one in columns))
+    made = [(one.key in main, control(one, document, one.path.replace("*", str(number), 1))) for one in columns]
+    return Row(
+        number,
+        tuple(one for is_main, one in made if is_main or one.is_given),
+        tuple(one for is_main, one in made if not is_main and not one.is_given),
     )
 
 

@@ -28,7 +28,7 @@ def posted(document: dict, **changes: str) -> QueryDict:
     for group in groups_of(document):
         tables = (*group.tables, *group.more_tables)
         controls = [*group.controls, *group.wide, *group.more]
-        controls += [one for table in tables for row in table.rows for one in row.controls]
+        controls += [one for table in tables for row in table.rows for one in (*row.controls, *row.more)]
         for part in (part for control in controls for part in control.parts):
             post[part.name] = part.value
         for switch in group.switches:
