@@ -55,7 +55,7 @@ class LineForm(forms.Form):
     )
     period_kind = forms.ChoiceField(label=gettext_lazy("Period"), choices=BudgetLine.PeriodKind.choices)
     start = forms.DateField(
-        label=gettext_lazy("That contains"), widget=forms.DateInput(attrs={"type": "date"}), required=False
+        label=gettext_lazy("A day in it"), widget=forms.DateInput(attrs={"type": "date"}), required=False
     )
     basis = forms.ChoiceField(
         label=gettext_lazy("Counts"),

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import yaml
+
 from budgets.models import ApprovalRule, ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
 from budgets.services import lines as line_services
 from budgets.services import proposals
@@ -201,3 +203,8 @@ def cost(
         accelerator_hours=0,
         cpu_core_hours=0,
     )
+
+
+def plan_text(**changes) -> str:
+    """The plan as one would type it, with parts of it changed."""
+    return yaml.safe_dump({**PLAN, **changes})

@@ -1,1 +1,0 @@
-BBBB BBBB BBBBBBBBBBBBBBBBBBBBBB BBBBB BBBBBBBBB gettext(u'%(project)s: %(line)s is forecast to pass its limit on %(passes_on)s') SSSSSSSSSSSS SSSSSSSS SS SSSSSSSS SS SSSS SSS SSSSS SS SSSSSSSSSSSSSBBBB gettext(u'%(project)s: %(line)s is forecast to pass its limit') SSSSSSSSSSSS SSSSSSSS SS SSSSSSSS SS SSSS SSS SSSSSBBBBBBBBBBBBBBBBBB

@@ -1,8 +1,0 @@
-BBBB BBBB BBBBBBBBBBBBBBBBBBBBBB BBB gettext(u'Hello %(name)s,') SSSSS SSSSSSSSS
-
- gettext(u'%(requester)s asks for %(ask)s %(currency)s for %(title)s (%(reference)s, version %(version)s, project %(project)s). You may decide it.') SSSSSSSSSSSSS SSSS SSS SSSSSSS SSSSSSSSSSSS SSS SSSSSSSSS SSSSSSSSSSSSSSS SSSSSSS SSSSSSSSSSSS SSSSSSS SSSSSSSSSSSSS SSS SSS SSSSSS SSS
-
-BB BBBBBBBBB gettext(u'It reaches you because nobody else decided it in time, or nobody else may.') BBBBB
-
-
-BBBBBBBBBBBBB
