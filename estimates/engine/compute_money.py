@@ -6,6 +6,8 @@ they are billed on the compute line, owned, their power is billed on the power l
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.vocabulary import Category
 from estimates.engine.conditions import BUILDING, is_task
 from estimates.engine.graph import Place, cost, quantity
@@ -15,9 +17,10 @@ from estimates.engine.time import HOURS
 RUN = "run"
 """Behaviour of computing: one_off for a model's training, marginal for fine-tuning (`totals.behaviour_of`)."""
 DURING = "run_month_share"
-COMPUTE = Place(Category.COMPUTE, Category.COMPUTE, RUN, DURING)
+AT_MONTHLY_PRICES = "compute_month_share"
+COMPUTE = Place(Category.COMPUTE, Category.COMPUTE, RUN, AT_MONTHLY_PRICES)
 POWER = Place(Category.POWER_FACILITY, Category.POWER_FACILITY, RUN, DURING)
-HIDDEN = Place(Category.HIDDEN, Category.COMPUTE, RUN, DURING)
+HIDDEN = Place(Category.HIDDEN, Category.COMPUTE, RUN, AT_MONTHLY_PRICES)
 HIDDEN_POWER = Place(Category.HIDDEN, Category.POWER_FACILITY, RUN, DURING)
 
 
@@ -46,7 +49,7 @@ def compute_cost(
     return useful_accelerator_hours * (rent_rate + share_own * operations_rate)
 
 
-@cost("Depreciation", "设备折旧", HIDDEN.but(behaviour="fixed"), part="depreciation")
+@cost("Depreciation", "设备折旧", HIDDEN.but(behaviour="fixed", spread=DURING), part="depreciation")
 def depreciation_cost(useful_accelerator_hours: Array, share_own: Array, depreciation_rate: Array) -> Array:
     """Loss of value of own cards over hours that are kept."""
     return useful_accelerator_hours * share_own * depreciation_rate
@@ -118,7 +121,7 @@ def unoccupied_accelerator_hours(total_accelerator_hours: Array, share_own: Arra
     return total_accelerator_hours * share_own * idle_per_busy_hour
 
 
-@cost("Own cards between tasks", "自建卡任务间闲置", HIDDEN.but(behaviour="fixed"), part="idle")
+@cost("Own cards between tasks", "自建卡任务间闲置", HIDDEN.but(behaviour="fixed", spread=DURING), part="idle")
 def unoccupied_cost(unoccupied_accelerator_hours: Array, depreciation_rate: Array, operations_rate: Array) -> Array:
     """Depreciation and operations go on while nothing runs."""
     return unoccupied_accelerator_hours * (depreciation_rate + operations_rate)
@@ -130,7 +133,7 @@ def unoccupied_power_cost(unoccupied_accelerator_hours: Array, energy_rate: Arra
     return unoccupied_accelerator_hours * (energy_rate + facility_rate)
 
 
-@cost("Unused part of a reservation", "预留未用部分", HIDDEN.but(behaviour="fixed"), part="idle")
+@cost("Unused part of a reservation", "预留未用部分", HIDDEN.but(behaviour="fixed", spread=DURING), part="idle")
 def committed_unused_cost(committed_unused: Array) -> Array:
     """The term is due whether used or not."""
     return committed_unused
@@ -154,3 +157,37 @@ def depreciation_in_total(
 ) -> Array:
     """Of productive, lost and idle hours together: no cash leaves for it."""
     return total_accelerator_hours * share_own * depreciation_rate * (1.0 + idle_per_busy_hour)
+
+
+@quantity("1", "Share of computing money in each month", "各月算力费用占比", axis="month")
+def compute_month_share(run_month_share: Array) -> Array:
+    """By hours, where every month has the same price."""
+    return run_month_share
+
+
+@compute_month_share.variant()
+def share_at_monthly_prices(
+    run_month_share: Array,
+    price_on_demand_by_month: Array,
+    share_on_demand: Array,
+    on_demand_rate: Array,
+    compute_line_rate: Array,
+) -> Array:
+    """By hours and the price of their month; what else an hour costs is the same in all."""
+    rest = compute_line_rate - share_on_demand * on_demand_rate
+    monthly = share_on_demand * price_on_demand_by_month + rest
+    return np.where(
+        compute_line_rate > 0.0 * compute_line_rate, run_month_share * monthly / compute_line_rate, run_month_share
+    )
+
+
+@compute_month_share.variant()
+def share_at_monthly_spot_prices(
+    run_month_share: Array, price_spot_by_month: Array, share_spot: Array, spot_rate: Array, compute_line_rate: Array
+) -> Array:
+    """The same for the price of spot."""
+    rest = compute_line_rate - share_spot * spot_rate
+    monthly = share_spot * price_spot_by_month + rest
+    return np.where(
+        compute_line_rate > 0.0 * compute_line_rate, run_month_share * monthly / compute_line_rate, run_month_share
+    )

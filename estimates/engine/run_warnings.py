@@ -35,9 +35,10 @@ def redundancy_by_feeling(case: Case) -> Finding | None:
 
 
 def interval_far_from_optimum(case: Case) -> Finding | None:
-    ratio = case.median("checkpoint_interval_hours") / case.median("checkpoint_optimum_hours")
-    if not case.is_given("reliability.checkpoint_interval_hours"):
+    optimum = case.median("checkpoint_optimum_hours")
+    if not case.is_given("reliability.checkpoint_interval_hours") or not optimum > 0:
         return None
+    ratio = case.median("checkpoint_interval_hours") / optimum
     return number(ratio) if not 1 / FAR_FROM_OPTIMUM <= ratio <= FAR_FROM_OPTIMUM else None
 
 

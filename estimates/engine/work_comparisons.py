@@ -12,7 +12,7 @@ from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.peaks import peak_of, peak_precision
-from estimates.engine.reliability import INFEASIBLE_ABOVE
+from estimates.engine.reliability import INFEASIBLE_ABOVE, SHORTEST_INTERVAL_HOURS
 from estimates.engine.sampling import quantile
 from estimates.engine.summary import figure
 from estimates.engine.whatif import Setting
@@ -137,7 +137,7 @@ def checkpoint(case: Case) -> Answer | None:
     """The curve of losses and storage over the interval, which interval binds, and why."""
     if not case.has("checkpoint_optimum_hours") or case.plan.task not in BUILDING:
         return None
-    optimum = case.median("checkpoint_optimum_hours")
+    optimum = max(case.median("checkpoint_optimum_hours"), SHORTEST_INTERVAL_HOURS)
     limit = case.plan.number("reliability.acceptable_loss_hours")
     given = case.is_given("reliability.checkpoint_interval_hours")
     binds = "plan" if given else "acceptable_loss" if limit is not None and limit < optimum else "optimum"

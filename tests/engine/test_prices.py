@@ -123,6 +123,8 @@ def test_each_hour_of_a_run_is_paid_at_the_price_of_its_month() -> None:
     by_hand = cards * (744 / (cards / 4) * 2 + (1 - 744 / (cards / 4)) * 5)
     assert answered["quantities"]["compute_cost"]["p50"] == pytest.approx(by_hand)
     assert {row["amount"] for row in answered["prices"]} >= {2.0, 5.0}
+    months = [month["by_line"]["compute"] for month in answered["cost"]["by_month"][:2]]
+    assert months == pytest.approx([744 * 4 * 2, (cards - 744 * 4) * 5])
 
 
 def test_a_month_before_the_first_row_is_paid_at_the_price_of_the_day() -> None:
