@@ -26,6 +26,8 @@ TAIL_OVER_MEDIAN = 4.0
 """How much longer than its median the calendar shown reaches; what lies behind falls into the last month."""
 PROGRAMS: dict[Hashable, Program] = {}
 MOST_PROGRAMS = 500
+FIGURES_OF_A_CARD = ("memory_gb", "bandwidth_gbs", "board_w", "interconnect_gbs")
+"""What the catalogue may or may not know of an accelerator."""
 
 
 @dataclass
@@ -110,6 +112,8 @@ def structure_of(context: Context) -> Hashable:
         changing,
         zeros,
         context.spec and frozenset(context.spec.peaks),
+        tuple(getattr(context.spec, figure, None) is not None for figure in FIGURES_OF_A_CARD),
+        frozenset(context.history.known),
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.vocabulary import CAUSES
 from estimates.engine.answer import estimate_many
+from estimates.engine.books import AcceleratorBook, AcceleratorSpec
 from estimates.engine.breakdown import breakdown_of
 from estimates.engine.evaluation import evaluate
 from estimates.engine.leaves import Context
@@ -166,3 +167,19 @@ def test_a_plan_among_many_has_the_answer_it_has_alone(document: dict[str, Any])
     assert together[0]["cost"]["total"] == together[4]["cost"]["total"]
     for key, value in alone["cost"]["total"].items():
         assert together[0]["cost"]["total"][key] == pytest.approx(value, rel=1e-8)
+
+
+def test_cards_of_which_the_catalogue_knows_more_or_less_are_estimated_side_by_side() -> None:
+    bare = AcceleratorSpec("bare", "Bare", "", None, None, {"bf16": 989.0, "fp8": 1979.0})
+    catalogue = AcceleratorBook([*CATALOGUE.specs, bare])
+    cards = (
+        {"accelerator": slug, "count": 8, "mfu": 0.4, "price_per_accelerator_hour": 2}
+        for slug in ("bare", "h100-sxm-80gb")
+    )
+    plans = [parse_plan(pretrain(compute=card)) for card in cards]
+
+    one, other = estimate_many(plans, prices=PRICES, accelerators=catalogue, prices_on=TODAY, samples=10)
+
+    assert one["cost"]["total"] == other["cost"]["total"]
+    assert "memory_fits" not in one["quantities"]
+    assert other["quantities"]["memory_fits"]["p50"] == 1
