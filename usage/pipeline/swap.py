@@ -20,6 +20,7 @@ from .rollup import SUMS_OF_COST, Sums, add_sums, rebuild_touched, touch_records
 from .staging import COLUMNS, Staging
 
 LOCK_OF_SOURCES = 724_001
+TEMPORARY = ("usage_swap_close", "usage_swap_write", "usage_swap_old", "usage_swap_match", "usage_swap_best")
 
 
 class HeldError(Exception):
@@ -114,6 +115,8 @@ class Swapper:
         return swap
 
     def _temporary_tables(self) -> None:
+        """Those of an earlier import go first: a caller may run several in one transaction."""
+        self._run(f"DROP TABLE IF EXISTS {', '.join(f'pg_temp.{name}' for name in TEMPORARY)}")
         self._run("CREATE TEMP TABLE usage_swap_close (id bigint) ON COMMIT DROP")
         self._run("CREATE TEMP TABLE usage_swap_write (number bigint) ON COMMIT DROP")
 
@@ -146,10 +149,10 @@ class Swapper:
         self._run("INSERT INTO usage_swap_write SELECT number FROM usage_swap_match WHERE id IS NULL")
 
     def _compare_log(self) -> None:
-        """Best of the file by key, then against the live row of that key."""
+        """Best of the file by key, then against the live row of that key; the same record read anew wins over itself."""
         self._run(
             f"""CREATE TEMP TABLE usage_swap_best ON COMMIT DROP AS
-                SELECT DISTINCT ON (row_key) row_key, number, rank, row_print FROM {self._staging.rows}
+                SELECT DISTINCT ON (row_key) row_key, number, rank, row_print, text_print FROM {self._staging.rows}
                 ORDER BY row_key, rank DESC NULLS LAST, row_print DESC"""
         )
         self._run("ANALYZE usage_swap_best")
@@ -157,8 +160,9 @@ class Swapper:
         self._run(
             """CREATE TEMP TABLE usage_swap_match ON COMMIT DROP AS
                SELECT best.number, live.id, live.row_print = best.row_print AS same,
-                      live.id IS NULL OR (coalesce(best.rank, 0), %(issued)s, best.row_print)
-                          > (coalesce(live.rank, 0), live.issued_at, live.row_print) AS wins
+                      live.id IS NULL
+                      OR (coalesce(best.rank, 0), %(issued)s, best.text_print = live.text_print, best.row_print)
+                          > (coalesce(live.rank, 0), live.issued_at, false, live.row_print) AS wins
                FROM usage_swap_best best
                LEFT JOIN usage_record live ON live.row_key = best.row_key AND live.known_until_id IS NULL""",
             issued=self._delivery.ordered_by,
