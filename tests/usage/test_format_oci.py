@@ -114,3 +114,13 @@ def test_a_row_without_a_reference_number_is_rejected() -> None:
     answer = deliver(table(usage("r-1"), usage("")))
 
     assert (answer["rows_rejected"], answer["errors"][0]["column"]) == (1, "lineItem/referenceNo")
+
+
+def test_a_usage_report_is_refused_by_name() -> None:
+    row = usage("r-1") | {"usage/consumedQuantity": "8"}
+    del row["cost/myCost"], row["cost/myCostOverage"], row["cost/currencyCode"]
+
+    answer = deliver(table(row))
+
+    assert answer["status"] == "refused"
+    assert "usage report" in answer["errors"][0]["reason"]

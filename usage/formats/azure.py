@@ -48,7 +48,7 @@ NAMES = {
     "service": ("MeterCategory",),
     "sku": ("MeterName",),
     "sku_id": ("MeterId",),
-    "region": ("ResourceLocation", "MeterRegion"),
+    "region": ("ResourceLocation", "Location", "MeterRegion"),
     "charge": ("ChargeType",),
     "publisher": ("PublisherName",),
     "family": ("ServiceFamily",),
@@ -63,7 +63,8 @@ SHARED = frozenset(
     for name in (
         "AccountName", "AccountOwnerId", "AvailabilityZone", "BillingAccountName", "BillingProfileName",
         "ConsumedService", "CostAllocationRuleName", "CostCenter", "Frequency", "InvoiceId", "InvoiceSectionId",
-        "InvoiceSectionName",
+        "InvoiceSectionName", "CustomerName", "CustomerTenantId", "PartnerName", "ProductId", "PublisherId",
+        "ResourceGroupName", "Location",
         "IsAzureCreditEligible", "MeterRegion", "MeterSubCategory", "OfferId", "PartNumber", "PlanName", "PricingModel",
         "ProductName", "ProductOrderId", "ProductOrderName", "PublisherType", "ReservationName", "ResourceGroup",
         "ServiceInfo1", "ServiceInfo2", "ServiceName", "ServiceTier", "Term", "UnitPrice", "EffectivePrice",

@@ -16,7 +16,7 @@ from core.vocabulary import Category, ChargeCategory
 
 from ..delivery import Settings
 from ..models import Meaning
-from ..reading.faults import RowFault
+from ..reading.faults import FileRefused, RowFault
 from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.numbers import number_reader
@@ -65,6 +65,11 @@ def recognise(sample: Sample) -> Recognition | None:
     """Reference numbers beside `cost/myCost` are Oracle's."""
     if not sample.header.has("lineItem/referenceNo", "lineItem/intervalUsageStart"):
         return None
+    if sample.header.at(*NAMES["cost"]) is None and "usage/consumedQuantity" in sample.header:
+        raise FileRefused(
+            _("This is Oracle's usage report, which holds no money. Import the cost report of the same hours."),
+            column=NAMES["cost"][0],
+        )
     return Recognition(90, _("columns of an Oracle Cloud cost report: lineItem/referenceNo, intervalUsageStart"))
 
 
