@@ -12,7 +12,7 @@ from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from budgets.queries import proposals_waiting_for
-from overruns.models import Flag
+from overruns.queries import open_flags
 from teams.models import Notification, User
 from web.requests import PersonRequest
 
@@ -44,7 +44,7 @@ def decisions_waiting(user: User) -> int:
 
 
 def warnings_unanswered(user: User) -> int:
-    return Flag.objects.visible_to(user).filter(state=Flag.State.ABOVE).count()
+    return open_flags(user).count()
 
 
 def notifications_unread(user: User) -> int:

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from budgets import queries as budget_queries
 from budgets.models import BudgetLine, Proposal, ProposalVersion
 from core.money import exact_sum
+from overruns import queries as overrun_queries
 from overruns.models import Flag
 from retrospectives.models import Retrospective
 from teams import permissions
@@ -63,7 +64,7 @@ def home(request: PersonRequest) -> HttpResponse:
     user, today = request.user, Organisation.current().today(timezone.now())
     visible = Project.objects.visible_to(user)
     doors = what_may(user)
-    flags = Flag.objects.visible_to(user).standing().select_related("line__project", "threshold")
+    flags = overrun_queries.open_flags(user)
     waiting = budget_queries.proposals_waiting_for(user)
     retrospectives = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.OPEN)
     words = {

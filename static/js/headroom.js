@@ -12,6 +12,12 @@ document.addEventListener("keydown", (event) => {
   target.click();
 });
 
+/* A dialog that the server sent open, because what was in it was refused, holds the page like any other. */
+document.querySelectorAll("dialog[open]").forEach((dialog) => {
+  dialog.close();
+  dialog.showModal();
+});
+
 /* data-opens names a dialog, data-closes closes the one around. */
 document.addEventListener("click", (event) => {
   const opener = event.target.closest("[data-opens]");
