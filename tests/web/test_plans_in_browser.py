@@ -1,0 +1,126 @@
+"""The plan form in a real browser: the estimate follows as one types, without a reload and without a complaint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests import browser
+from tests.estimates import factories
+from tests.web.test_in_browser import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    yield from browser.launch()
+
+
+@pytest.fixture
+def prices(stage) -> None:
+    factories.accelerator()
+    factories.price(amount="2")
+    for grade in ("hot", "archive"):
+        factories.price(kind="storage", item=grade, mode="", amount="0.02")
+
+
+@pytest.fixture
+def visitor(stage, prices, chromium, live_server) -> Iterator[Visitor]:
+    found = Visitor(chromium, live_server.url, stage.alice, viewport={"width": 1360, "height": 1000})
+    yield found
+    found.context.close()
+
+
+@pytest.fixture
+def form(stage, visitor) -> Page:
+    """A plan that is filled in: 1,000 accelerator-hours at 2 USD."""
+    page = visitor.goto(f"/proposals/new/?project={stage.project.slug}")
+    page.fill("#field-model-parameters", "7B")
+    page.fill("#field-data-tokens", "33.912B")
+    page.select_option("#field-compute-accelerator", "h100-sxm-80gb")
+    page.fill("#field-compute-count", "8")
+    page.fill("#field-compute-mfu", "40%")
+    expect(page.locator("#estimate .value")).to_contain_text("USD")
+    return page
+
+
+def total(page: Page) -> int:
+    return int("".join(digit for digit in page.inner_text("#estimate .value") if digit.isdigit()))
+
+
+def test_the_estimate_follows_as_one_types_without_a_reload(form, visitor):
+    form.evaluate("window.stayed = true")
+    before = total(form)
+
+    form.fill("#field-data-tokens", "67.824B")
+    expect(form.locator("#estimate .value")).not_to_contain_text(f"{before:,}")
+
+    assert total(form) > 1.5 * before
+    assert form.evaluate("window.stayed")
+    assert form.evaluate("document.activeElement.id") == "field-data-tokens"
+    assert visitor.violations == []
+
+
+def test_a_wrong_figure_is_said_beside_its_field_and_taken_back(form, visitor):
+    form.fill("#field-compute-count", "zero")
+    expect(form.locator("#said-compute-count")).to_have_class("errorlist")
+    expect(form.locator("#state-compute")).to_contain_text("1 to correct")
+
+    form.fill("#field-compute-count", "16")
+
+    expect(form.locator("#said-compute-count")).to_have_class("hint")
+    expect(form.locator("#estimate .value")).to_contain_text("USD")
+    assert visitor.violations == []
+
+
+def test_a_number_becomes_a_range_and_the_chart_shows_it(form, visitor):
+    form.get_by_role("button", name="as a range").first.click()
+    ends = form.locator('[name^="f.compute.mfu~"]')
+    expect(ends).to_have_count(3)
+    ends.nth(0).fill("30%")
+    ends.nth(2).fill("45%")
+
+    expect(form.locator("#estimate svg", has_text="MFU")).to_be_visible()
+    assert visitor.violations == []
+
+
+def test_why_opens_a_tree_and_escape_closes_it(form, visitor):
+    form.get_by_role("button", name="why?").click()
+    dialog = form.locator("#plan-why")
+    expect(dialog.locator(".tree")).to_contain_text("useful_accelerator_hours")
+
+    form.keyboard.press("Escape")
+
+    expect(dialog).to_be_hidden()
+    assert visitor.violations == []
+
+
+def test_the_plan_is_edited_as_text_and_comes_back_as_a_form(form, visitor):
+    form.get_by_role("button", name="Edit as YAML").click()
+    text = form.locator("#plan-yaml")
+    expect(text).to_have_value(form.locator("#plan-yaml").input_value())
+    before = total(form)
+    text.fill(text.input_value().replace("tokens: 33.912B", "tokens: 67.824B"))
+    expect(form.locator("#estimate .value")).not_to_contain_text(f"{before:,}")
+
+    form.get_by_role("button", name="Back to the form").click()
+
+    expect(form.locator("#field-data-tokens")).to_have_value("67.824B")
+    assert visitor.violations == []
+
+
+def test_on_a_narrow_screen_the_total_stays_in_sight(stage, prices, chromium, live_server):
+    narrow = Visitor(chromium, live_server.url, stage.alice, viewport={"width": 390, "height": 844})
+
+    page = narrow.goto(f"/proposals/new/?project={stage.project.slug}&template=pretrain")
+
+    expect(page.locator(".plan-total")).to_be_in_viewport()
+    expect(page.locator(".plan-total")).to_contain_text("USD")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert narrow.violations == []
+    narrow.context.close()
