@@ -13,8 +13,9 @@ from typing import Any
 from django.db import connection
 
 from core.money import exact_sum, exact_text
+from teams.models import User
 from usage import services
-from usage.models import Record, Source
+from usage.models import Import, Record, Source
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -34,6 +35,13 @@ def deliver(file: Path | bytes | str, *, source: str = "bill", name: str = "", *
         settings=settings,
     )
     return services.run_import(delivery.pk)
+
+
+def confirm(import_id: int, *, by: User, reason: str) -> dict[str, Any]:
+    """Say yes to a delivery that waits, and run it."""
+    drop_temporary_tables()
+    services.confirm_import(Import.objects.get(pk=import_id), by=by, reason=reason)
+    return services.run_import(import_id)
 
 
 def drop_temporary_tables() -> None:

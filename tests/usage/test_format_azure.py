@@ -9,7 +9,7 @@ import pytest
 from tests.shared import shared
 from usage.models import Record
 
-from .bills import SAMPLES, amount, by_service, days, deliver, records, sums_by, table, total
+from .bills import SAMPLES, amount, by_service, confirm, days, deliver, records, sums_by, table, total
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stage", "kept_files")]
 
@@ -182,6 +182,18 @@ def test_actual_and_amortised_files_fill_one_cost_each_and_count_hours_once() ->
     rows = records()
     assert (total(rows, "billed"), total(rows, "effective")) == ("100", "12")
     assert total(rows, "accelerator_hours") == "16"
+
+
+def test_a_month_of_one_file_is_replaced_when_the_source_gets_two(stage) -> None:
+    deliver(table(usage("7")))
+
+    answer = deliver(table(usage("7")), view="actual")
+    deliver(table(usage("6")), view="amortised")
+    assert answer["status"] == "waiting"
+    confirm(answer["import"], by=stage.operator, reason="the effective cost comes in a file of its own now")
+
+    rows = records()
+    assert (total(rows, "billed"), total(rows, "effective"), total(rows, "accelerator_hours")) == ("7", "6", "16")
 
 
 def test_an_amortised_file_is_refused_as_an_actual_one() -> None:

@@ -2,7 +2,8 @@
 
 Actual and amortised cost of a month are two files. With `view=actual` a file fills the billed cost, with
 `view=amortised` the effective cost, each a scope of its own; usage is counted with the actual file. A source without
-the setting has one file only, which stands for both costs.
+the setting has one file only, which stands for both costs, in the place of the actual file: that one replaces it when
+the source gets its second file.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ class AzureReader:
         counts = self._view != AMORTISED
         return Row(
             key=columns.key(fields),
-            scope=ScopeKey(self._payer(fields), FORMAT.name, month, self._view),
+            scope=ScopeKey(self._payer(fields), FORMAT.name, month, self._view or ACTUAL),
             usage_start=start.text,
             usage_end=instant(start.at + timedelta(days=1), self._zone).text,
             billing_month=month,

@@ -95,6 +95,7 @@ PYTHON_TOKEN = re.compile(
     r"""(?P<decimal>Decimal\((?P<number>'[^']*')\))|(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     r"""|(?P<word>None|True|False)|(?P<rest>[-+\w.]+|[\[\]{},:\s]+)"""
 )
+AMOUNT = number_reader(native=True)
 WORDS = {"None": "null", "True": "true", "False": "false"}
 
 
@@ -149,9 +150,8 @@ def read_credits(text: str, column: str) -> dict[str, str]:
     if cleaned in NULLS or cleaned == "[]":
         return {}
     sums: dict[str, str] = {}
-    number = number_reader(native=True)
     for credit in _credits(cleaned, column, text):
-        amount = number(str(credit.get("amount", "")), column)
+        amount = AMOUNT(str(credit.get("amount", "")), column)
         if amount is None:
             raise RowFault(column, text, "holds a credit without an amount")
         kind = str(credit.get("type") or "")
