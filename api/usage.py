@@ -201,7 +201,7 @@ def received(
         idempotency_key=request.headers.get("Idempotency-Key", "")[:120],
     )
     if delivery.status == Import.Status.QUEUED:
-        tasks.import_then_judge.delay_on_commit(delivery.pk)
+        tasks.import_soon(delivery.pk)
     return Response(ImportSerializer(delivery).data, status=202)
 
 
@@ -230,7 +230,7 @@ class ConfirmView(APIView):
     def post(self, request: Request, import_id: int) -> Response:
         delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
         confirmed = services.confirm_import(delivery, by=request.user, reason=str(request.data.get("reason", "")))
-        tasks.import_then_judge.delay_on_commit(confirmed.pk)
+        tasks.import_soon(confirmed.pk)
         return Response(ImportSerializer(confirmed).data, status=202)
 
 
@@ -386,7 +386,7 @@ class ApplyRulesView(APIView):
     )
     def post(self, request: Request) -> Response:
         moved = rules.apply_rules(by=request.user)
-        tasks.judge_touched.delay_on_commit()
+        tasks.judge_soon()
         return Response({"key_sets": moved})
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from celery import shared_task
+from django.db import transaction
 from django.utils import timezone
 
 from budgets.models import BudgetLine
+from usage import rerating
 from usage import services as usage
 
 from . import services
@@ -34,6 +38,20 @@ def judge_open_lines() -> None:
 
 @shared_task
 def take_up_imports() -> None:
-    """Start the imports that wait, or whose worker was lost; one that somebody has already is left to them."""
+    """Start the imports that wait, or whose worker was lost; one that somebody has already is left to them.
+
+    What a new price makes outdated is among them.
+    """
+    rerating.queue_outdated(now=timezone.now())
     for import_id in usage.imports_to_take_up(timezone.now()):
         import_then_judge.apply_async((import_id,), expires=TAKE_UP_SECONDS)
+
+
+def import_soon(import_id: int) -> None:
+    """Ask a worker for an import when the transaction is through. The clock asks anyway, a little later."""
+    transaction.on_commit(partial(import_then_judge.delay, import_id), robust=True)
+
+
+def judge_soon() -> None:
+    """Ask a worker to judge what was touched when the transaction is through."""
+    transaction.on_commit(judge_touched.delay, robust=True)

@@ -75,6 +75,8 @@ class Source(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
 
+    objects = SourceQuerySet.as_manager()
+
     class Meta:
         verbose_name = pgettext_lazy("of usage", "source")
         verbose_name_plural = _("sources")

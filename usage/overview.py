@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db import connection
-from django.db.models import Max, OuterRef, Subquery
+from django.db.models import OuterRef, Subquery
 
 from core.money import EXACT
 from core.months import Month
@@ -18,6 +18,7 @@ from teams.models import Project
 
 from .daily import BEARS_MONEY
 from .models import AllocationRule, Import, Source
+from .queries import fresh_by_source
 
 
 @dataclass
@@ -123,16 +124,6 @@ def source_rows(sources: Sequence[Source], *, now: datetime) -> list[SourceRow]:
         silent = bool(limit) and now - since > timedelta(hours=limit or 0)
         rows.append(SourceRow(source, last, fresh.get(source.pk), silent))
     return rows
-
-
-def fresh_by_source(source_ids: Sequence[int]) -> dict[int, datetime]:
-    """The end of the newest usage row of each source."""
-    found = (
-        Import.objects.filter(source__in=source_ids, live_at__isnull=False)
-        .values_list("source")
-        .annotate(last=Max("outcome__last_usage"))
-    )
-    return {source: datetime.fromisoformat(last) for source, last in found if last}
 
 
 @dataclass(frozen=True)

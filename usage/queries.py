@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Max
+from django.db.models.fields.json import KT
 
 from core.money import EXACT, exact_text
 from core.months import Month
@@ -205,17 +206,18 @@ def fresh_until(project_id: int | None = None, category: str | None = None) -> d
 
     With a project (and category), only the sources that carried usage of it count. None: nothing has arrived.
     """
-    sources = _feeding_sources(project_id, category)
-    newest = [
-        found
-        for source_id in sources
-        if (
-            found := Import.objects.applied()
-            .filter(source_id=source_id)
-            .aggregate(last=Max("outcome__last_usage"))["last"]
-        )
-    ]
-    return min((datetime.fromisoformat(text) for text in newest), default=None)
+    newest = fresh_by_source(_feeding_sources(project_id, category))
+    return min(newest.values(), default=None)
+
+
+def fresh_by_source(source_ids: Sequence[int]) -> dict[int, datetime]:
+    """The end of the newest usage row of each source."""
+    found = (
+        Import.objects.filter(source__in=source_ids, live_at__isnull=False)
+        .values_list("source")
+        .annotate(last=Max(KT("outcome__last_usage")))
+    )
+    return {source: datetime.fromisoformat(last) for source, last in found if last}
 
 
 def _feeding_sources(project_id: int | None, category: str | None) -> list[int]:

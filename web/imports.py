@@ -151,7 +151,7 @@ def receive(request: PersonRequest, form: DeliveryForm) -> Import:
         format=given["format"],
         settings=form.settings(),
     )
-    tasks.import_then_judge.delay_on_commit(delivery.pk)
+    tasks.import_soon(delivery.pk)
     return delivery
 
 
@@ -244,7 +244,7 @@ def import_confirm(request: PersonRequest, import_id: int) -> HttpResponse:
     except DomainError as refused:
         messages.error(request, refused.message)
     else:
-        tasks.import_then_judge.delay_on_commit(delivery.pk)
+        tasks.import_soon(delivery.pk)
         messages.success(request, _("The delivery is being applied."))
     return redirect("import", import_id)
 

@@ -245,7 +245,7 @@ def rules_apply(request: PersonRequest) -> HttpResponse:
     """Place what is stored by the rules as they are."""
     may_change(request)
     count = rules.apply_rules(by=request.user)
-    tasks.judge_touched.delay_on_commit()
+    tasks.judge_soon()
     said = ngettext("%(count)s combination of keys moved.", "%(count)s combinations of keys moved.", count)
     messages.success(request, said % {"count": count})
     return redirect("rule-list")
