@@ -10,6 +10,8 @@ from django.utils import timezone
 from estimates.models import Price
 from teams.models import ClosedMonth
 from tests.estimates import factories as prices
+from usage import rerating, services
+from usage.models import Record
 
 from .bills import deliver, records, total
 
@@ -140,3 +142,60 @@ def test_money_of_a_job_spreads_over_its_days_and_adds_up():
 def test_a_map_with_a_mode_that_does_not_exist_is_refused():
     with pytest.raises(Exception, match="not accepted"):
         deliver(HEADER + job(), rate_card="gpu=h100-sxm-80gb/stolen")
+
+
+def rerate() -> list[dict]:
+    """What the worker does every minute."""
+    return [services.run_import(queued) for queued in rerating.queue_outdated(now=timezone.now())]
+
+
+def test_a_price_that_comes_later_prices_what_was_delivered_before_it():
+    deliver(HEADER + job(), rate_card=MAP)
+    before = timezone.now()
+    own_price("3")
+
+    (answer,) = rerate()
+
+    assert (answer["rows_written"], answer["rows_closed"], answer["price_missing"]) == (1, 1, [])
+    assert total(records(), "billed") == "6"
+    known = Record.objects.filter(known_from__live_at__lte=before)
+    assert [row.billed for row in known] == [None]
+
+
+def test_a_correction_prices_once_and_only_what_it_touches():
+    own_price("3")
+    deliver(HEADER + job(), rate_card=MAP)
+    deliver(HEADER + job(), source="other", rate_card="gpu=a100-sxm-80gb/own")
+
+    own_price("4", reason="the invoice says so")
+
+    assert [answer["source"] for answer in rerate()] == ["bill"]
+    assert rerate() == []
+    assert total(records(), "billed") == "8"
+
+
+def test_a_correction_leaves_closed_months_as_they_were(stage):
+    own_price("3")
+    deliver(HEADER + job(), rate_card=MAP)
+    ClosedMonth.objects.create(month="2026-03-01", closed_at=timezone.now(), by=stage.finance)
+
+    own_price("4", reason="the invoice says so")
+
+    assert [answer["status"] for answer in rerate()] == ["unchanged"]
+    assert rerate() == []
+    assert total(records(), "billed") == "6"
+
+
+def test_a_reading_anew_does_not_bring_back_what_a_newer_delivery_replaced():
+    own_price("3")
+    running = job().replace("COMPLETED", "RUNNING")
+    deliver(HEADER + running + job("2026-03-05T08:00:00", identifier=2), rate_card=MAP)
+    deliver(HEADER + job(seconds=7200), rate_card=MAP)
+
+    own_price("4", reason="the invoice says so")
+    rerate()
+
+    assert sorted((row.job, row.key_set.meter.state, str(row.billed)) for row in records()) == [
+        ("1", "COMPLETED", "16"),
+        ("2", "COMPLETED", "8"),
+    ]

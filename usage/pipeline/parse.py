@@ -136,8 +136,7 @@ class PartReader:
         self._is_table = isinstance(self._records, Table)
         self._header: Header = self._records.header
         self._rows: RowReader = detected.format.open(self._header, context.settings, context.notes)
-        rates = context.rates.digest if context.rates else b""
-        self._salt = print_salt(detected.format, context.settings, self._records.raw_header + rates)
+        self._salt = print_salt(detected.format, context.settings, self._records.raw_header)
         self._told = time.monotonic()
         self._first = True
         self._bad: list[RejectedRow] = []

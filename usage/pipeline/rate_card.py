@@ -48,17 +48,23 @@ class RateCard:
         self._books: dict[date, PriceBook] = {}
         self._found: dict[tuple[PriceKey, date], PriceRow | None] = {}
         self._missing: dict[PriceKey, date] = {}
+        self._asked: set[PriceKey] = set()
+        self._newest = max((row.sequence for row in self._book.rows), default=0)
 
     @property
     def digest(self) -> bytes:
         """Changes whenever a row could get another price."""
-        newest = max((row.sequence for row in self._book.rows), default=0)
         closed = sorted((month.isoformat(), at.isoformat()) for month, at in self._closed.items())
-        text = f"{newest} {len(self._book.rows)} {closed} {self._currency}"
+        text = f"{self._newest} {len(self._book.rows)} {closed} {self._currency}"
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     @property
-    def missing(self) -> list[dict[str, Any]]:
+    def told(self) -> dict[str, Any]:
+        """For the import's answer: what had no price, and what was asked of a price table up to which row."""
+        asked = sorted(key.as_list() for key in self._asked)
+        return {"price_missing": self._missing_keys(), "rated": {"newest_price": self._newest, "keys": asked}}
+
+    def _missing_keys(self) -> list[dict[str, Any]]:
         """What had no price, with the first day it was needed on."""
         return [
             {
@@ -80,7 +86,9 @@ class RateCard:
         written = next((offer for offer in named if offer), "") or card or keys.partition
         item, mode, provider, region = [*written.split("/", 3), "", "", ""][:4]
         known = self._names.get("-".join(item.lower().split()), item)
-        return PriceKey("accelerator", known, provider, region, mode or USUAL_MODE, self._currency)
+        key = PriceKey("accelerator", known, provider, region, mode or USUAL_MODE, self._currency)
+        self._asked.add(key)
+        return key
 
     def priced(self, row: Row, key: PriceKey, accelerator_hours: str | None) -> Row:
         """The row with its cost; without one where it held no accelerator, or where a price is missing."""

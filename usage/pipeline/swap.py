@@ -149,10 +149,11 @@ class Swapper:
         self._run("INSERT INTO usage_swap_write SELECT number FROM usage_swap_match WHERE id IS NULL")
 
     def _compare_log(self) -> None:
-        """Best of the file by key, then against the live row of that key; the same record read anew wins over itself."""
+        """Best of the file by key, then against the live row of that key; a record read anew wins over itself."""
         self._run(
             f"""CREATE TEMP TABLE usage_swap_best ON COMMIT DROP AS
-                SELECT DISTINCT ON (row_key) row_key, number, rank, row_print, text_print FROM {self._staging.rows}
+                SELECT DISTINCT ON (row_key) row_key, number, rank, row_print, text_print
+                FROM {self._staging.rows}
                 ORDER BY row_key, rank DESC NULLS LAST, row_print DESC"""
         )
         self._run("ANALYZE usage_swap_best")

@@ -190,7 +190,9 @@ class Work:
             self._delivery.format, self._delivery.format_reason = reading.format.slug, reading.reason
 
     def _live(self, fast: bool) -> LiveRows | None:
-        """Fingerprints of what is live, where a statement may be delivered again."""
+        """Fingerprints of what is live, where a statement may be delivered again and its rows do not hang on prices."""
+        if self._rates is not None:
+            return None
         same_reader = self._source.imports.filter(reading=self._delivery.reading, live_at__isnull=False).exists()
         meaning = self._delivery.settings.get("meaning") or self._source.meaning
         newer = self._source.scopes.filter(issued_at__gt=self._delivery.ordered_by).exists()
@@ -279,7 +281,7 @@ class Work:
             **outcome.counts(self._reading, swap),
             **sums,
             "scopes": sorted(scope.key for scope in scopes) or sorted(key.text for key in self._scopes),
-            "price_missing": self._rates.missing if self._rates else [],
+            **(self._rates.told if self._rates else {}),
         }
 
     def _end(self, status: str, **kept: Any) -> None:
