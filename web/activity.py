@@ -38,7 +38,7 @@ KINDS = [
 VERBS_OF_KIND = {
     "proposal": ("proposal.", "step.", "decision."),
     "line": ("line.", "entry.", "threshold.", "transfer.", "money."),
-    "import": ("import.", "usage.", "source.", "rule.", "allocation."),
+    "import": ("import.", "source.", "rule.", "rules.", "run."),
     "price": ("price.", "prices.", "estimate.", "accelerator.", "rate."),
     "flag": ("flag.", "retrospective.", "action."),
     "project": ("project.", "person.", "token.", "team.", "membership."),
