@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST
 
 from core.errors import DomainError
@@ -86,7 +86,7 @@ class PasswordForm(PasswordChangeForm):
 
 
 class NameForm(forms.Form):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
+    name = forms.CharField(label=pgettext_lazy("of a person", "Name"), max_length=120)
 
 
 class TokenForm(forms.Form):
