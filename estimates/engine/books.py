@@ -137,18 +137,21 @@ class AcceleratorSpec:
     peaks: Mapping[str, float]
     board_w: float | None = None
     interconnect_gbs: float | None = None
+    aliases: tuple[str, ...] = ()
+    """Other names by which plans may call it."""
 
 
 @dataclass(frozen=True)
 class AcceleratorBook:
-    """The catalogue of accelerators by slug."""
+    """The catalogue of accelerators by slug, and by the other names that are nobody's slug."""
 
     specs: tuple[AcceleratorSpec, ...]
     index: Mapping[str, AcceleratorSpec] = field(init=False, repr=False, compare=False)
 
     def __init__(self, specs: Iterable[AcceleratorSpec] = ()) -> None:
         object.__setattr__(self, "specs", tuple(specs))
-        object.__setattr__(self, "index", {spec.slug: spec for spec in self.specs})
+        others = {alias: spec for spec in reversed(self.specs) for alias in spec.aliases}
+        object.__setattr__(self, "index", others | {spec.slug: spec for spec in self.specs})
 
     def find(self, slug: str) -> AcceleratorSpec | None:
         return self.index.get(slug)

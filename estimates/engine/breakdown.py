@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from core.months import Month
-from core.vocabulary import CAUSES, Category
+from core.vocabulary import Category
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Array
-from estimates.engine.summary import rounded, summaries
-from estimates.engine.totals import BEHAVIOURS, COST_LINES, behaviour_of
-
-LINE_NAMES = tuple(str(line) for line in COST_LINES)
+from estimates.engine.totals import COST_LINES, behaviour_of
 
 
 @dataclass(frozen=True)
@@ -60,15 +57,17 @@ class Breakdown:
             found[id(part.month_share)] = (share, so_far + part.samples)
         return list(found.values())
 
-    def mean_by_month(self, parts: Iterable[Part]) -> Array:
-        """The mean of each month: shape (months,)."""
-        whole = np.zeros(self.months)
-        for share, money in self.spreads(parts):
-            if share.shape[1] == 1 or money.shape[0] == 1:
-                mean = share.mean(axis=1) * money.mean()
-            else:
-                mean = share @ money / money.shape[0]
-            whole[: mean.shape[0]] += mean
+    @cached_property
+    def mean_by_line_and_month(self) -> Array:
+        """The mean of each line in each month: shape (lines, months)."""
+        whole = np.zeros((len(COST_LINES), self.months))
+        for row, line in enumerate(COST_LINES):
+            for share, money in self.spreads(part for part in self.parts if part.line is line):
+                if share.shape[1] == 1 or money.shape[0] == 1:
+                    mean = share.mean(axis=1) * money.mean()
+                else:
+                    mean = share @ money / money.shape[0]
+                whole[row, : mean.shape[0]] += mean
         return whole
 
     def by_month(self, parts: Sequence[Part]) -> Array:
@@ -110,56 +109,6 @@ def total_of(parts: Iterable[Part]) -> Array:
     for part in parts:
         total = total + part.samples
     return total
-
-
-def cost_answer(costs: Breakdown) -> dict[str, Any]:
-    """`cost` of the answer: total, and the same by cause, line, behaviour, subcategory and month."""
-    groups = {
-        "by_cause": _grouped(costs, [str(cause) for cause in CAUSES], lambda part: str(part.cause)),
-        "by_line": _grouped(costs, [str(line) for line in COST_LINES], lambda part: str(part.line)),
-        "by_behaviour": _grouped(costs, list(BEHAVIOURS), lambda part: part.behaviour),
-        "by_subcategory": _grouped(costs, [], lambda part: f"{part.cause}.{part.subcategory or part.name}"),
-    }
-    named = {"total": costs.total} | {
-        f"{group}/{key}": samples for group, found in groups.items() for key, samples in found.items()
-    }
-    figures = summaries(named)
-    answer: dict[str, Any] = {"total": figures["total"]}
-    for group, found in groups.items():
-        answer[group] = {key: figures[f"{group}/{key}"] for key in found}
-    answer["by_month"] = month_answer(costs)
-    unknown = [part.name for part in costs.parts if not part.is_known]
-    if unknown:
-        answer["incomplete"] = unknown
-        answer["known_part"] = summaries({"it": total_of(part for part in costs.parts if part.is_known)})["it"]
-    return answer
-
-
-def _grouped(costs: Breakdown, always: list[str], key_of: Callable[[Part], str]) -> dict[str, Array]:
-    found: dict[str, Array] = {key: np.zeros(1) for key in always}
-    for part in costs.parts:
-        key = key_of(part)
-        found[key] = found.get(key, np.zeros(1)) + part.samples
-    return found
-
-
-def month_answer(costs: Breakdown) -> list[dict[str, Any]]:
-    """The months from the first to the last that costs anything, each with its mean by line."""
-    whole = costs.by_month(costs.parts)
-    means = np.array([costs.mean_by_month(part for part in costs.parts if part.line is line) for line in COST_LINES])
-    costly = np.flatnonzero(np.any(whole != 0, axis=-1))
-    shown = int(costly[-1]) + 1 if costly.size else 1
-    figures = summaries({str(index): row for index, row in enumerate(whole[:shown])})
-    by_line = rounded(means[:, :shown].T.ravel())
-    width = len(COST_LINES)
-    return [
-        {
-            "month": str(costs.first_month + index),
-            **figures[str(index)],
-            "by_line": dict(zip(LINE_NAMES, by_line[index * width : (index + 1) * width], strict=True)),
-        }
-        for index in range(shown)
-    ]
 
 
 def mean_by_line(costs: Breakdown) -> dict[Category, float]:

@@ -16,7 +16,7 @@ def cash_of(case: Case) -> tuple[Array, Array]:
     """Means by month: capital, and running money. Depreciation is in the total, but no cash leaves for it."""
     months = case.costs.months
     capital = np.zeros(months)
-    running = case.costs.mean_by_month(case.costs.parts)
+    running = case.costs.mean_by_line_and_month.sum(axis=0)
     if case.has("capital_outlay") and case.has("depreciation_in_total"):
         capital[0] = case.mean("capital_outlay")
         share = case.evaluation.samples_of("run_month_share", case.index)

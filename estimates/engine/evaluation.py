@@ -7,7 +7,7 @@ pass runs over the samples.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Evaluation:
     samples: int
     months: int
     """How many months the calendar shows."""
+    plain_medians: dict[str, list[float]] = field(default_factory=dict)
+    """Medians that were asked for, as plain numbers."""
 
     def samples_of(self, name: str, plan: int) -> Array:
         """One plan's samples of a quantity: shape (1,) or (samples,), with rows or months in front."""
@@ -66,10 +68,11 @@ class Evaluation:
 
     def median_of(self, name: str, plan: int) -> float:
         """A quantity with all inputs at their medians; NaN where it is not there."""
-        if name not in self.medians:
-            return float("nan")
-        array = np.asarray(self.medians[name], dtype=float)
-        return float(array.reshape(-1)[min(plan, array.size - 1)])
+        if name not in self.plain_medians:
+            array = np.asarray(self.medians.get(name, np.nan), dtype=float)
+            self.plain_medians[name] = array.reshape(-1).tolist()
+        numbers = self.plain_medians[name]
+        return numbers[min(plan, len(numbers) - 1)]
 
 
 def find_leaf(context: Context, name: str) -> Leaf | None:

@@ -199,7 +199,7 @@ def price_key(context: Context, price: Price) -> PriceKey:
     if kind in ("accelerator", "purchase"):
         item = plan.text("compute.accelerator") or ""
     if kind == "accelerator" and plan.text("compute.instance.name"):
-        kind, item = "instance", plan.text("compute.instance.name") or ""
+        kind, item = "instance", listed_name(plan.text("compute.instance.name") or "")
     return offered_key(context, kind, item, price.mode)
 
 
@@ -209,8 +209,11 @@ def offered_key(
     """With the provider and region of the plan. Only accelerators insist on them: what stands around them is asked
     of the same provider first, and of any where that one has no price."""
     plan = context.plan
-    provider = (provider or plan.text("compute.provider") or "").strip()
-    region = (region or plan.text("compute.region") or "").strip()
+    provider = listed_name(provider or plan.text("compute.provider") or "")
+    region = listed_name(region or plan.text("compute.region") or "")
+    if kind in ("accelerator", "purchase"):
+        spec = context.accelerators.find(item)
+        item = spec.slug if spec else item
     key = PriceKey(kind, item, provider, region, mode, plan.currency)
     if kind in ("accelerator", "instance") or context.prices.answers(key):
         return key
@@ -221,6 +224,11 @@ def offered_key(
         if context.prices.answers(looser):
             return looser
     return key
+
+
+def listed_name(text: str) -> str:
+    """A provider, a region or an instance as the price table writes it: small letters, `-` for blanks."""
+    return "-".join(text.lower().split())
 
 
 def per_instance(context: Context, price: Price) -> float:

@@ -66,6 +66,7 @@ def draw(values: Sequence[Range], path: str, samples: int) -> Array:
     return drawn
 
 
+@lru_cache(maxsize=65_536)
 def quantile(value: Range, share: float) -> float:
     """One quantile of an input, `share` between 0 and 1."""
     if isinstance(value, Point):

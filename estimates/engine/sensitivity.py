@@ -10,7 +10,7 @@ import numpy as np
 
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Range, quantile
-from estimates.engine.summary import figure
+from estimates.engine.summary import rounded
 from estimates.engine.values import Point
 from estimates.engine.whatif import Outcomes, Setting
 
@@ -44,25 +44,29 @@ def sensitivity(evaluation: Evaluation, index: int, outcomes: Outcomes) -> list[
 
     Elasticity: by how many per cent the total moves when the input moves by one per cent.
     """
-    base, *totals = outcomes.of("total_cost").tolist()
+    totals = outcomes.of("total_cost")
     if not np.isfinite(evaluation.samples_of("total_cost", index)).all():
         return []
+    base, turned = float(totals[0]), totals[1:].reshape(-1, 4)
+    elasticities = (turned[:, 3] - turned[:, 2]) / (2.0 * STEP * base) if base else turned[:, 0] * 0.0
+    turns = list(_turns(evaluation, index))
+    ends = np.array([[turn.low, turn.middle, turn.high] for turn in turns])
+    figures = np.column_stack([turned[:, :2], elasticities, ends]) if turns else np.zeros((0, 6))
+    plain = iter(rounded(figures.ravel()))
     found = []
-    for position, turn in enumerate(_turns(evaluation, index)):
-        low, high, down, up = totals[4 * position : 4 * position + 4]
-        elasticity = (up - down) / (2.0 * STEP * base) if base else 0.0
-        if abs(high - low) <= LEAST_EFFECT * abs(base) and abs(elasticity) <= LEAST_EFFECT:
+    for turn, row in zip(turns, figures, strict=True):
+        low, high, elasticity, at_low, at_middle, at_high = (next(plain) for _ in range(6))
+        if not np.isfinite(row).all():
             continue
-        found.append(
-            {
-                "input": turn.label,
-                "low": figure(low),
-                "high": figure(high),
-                "elasticity": figure(elasticity),
-                "at": {"low": figure(turn.low), "middle": figure(turn.middle), "high": figure(turn.high)},
-            }
-        )
-    return sorted(found, key=lambda item: (-abs(item["high"] - item["low"]), -abs(item["elasticity"]), item["input"]))
+        if abs(row[1] - row[0]) <= LEAST_EFFECT * abs(base) and abs(row[2]) <= LEAST_EFFECT:
+            continue
+        at = {"low": at_low, "middle": at_middle, "high": at_high}
+        found.append({"input": turn.label, "low": low, "high": high, "elasticity": elasticity, "at": at})
+    return sorted(found, key=_rank)
+
+
+def _rank(item: dict[str, Any]) -> tuple[float, float, str]:
+    return -abs(item["high"] - item["low"]), -abs(item["elasticity"]), item["input"]
 
 
 def _turns(evaluation: Evaluation, index: int) -> Iterator[Turn]:

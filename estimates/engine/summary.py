@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
 from estimates.engine.sampling import Array
 
 SHARES = (("p10", 0.10), ("p50", 0.50), ("p90", 0.90))
+Name = TypeVar("Name", bound=Hashable)
 LABELS = ("p10", "p50", "p90", "mean")
 Figures = dict[str, float | None]
 
@@ -43,11 +44,11 @@ def rounded(numbers: Array) -> list[float | None]:
     ]
 
 
-def summaries(named: Mapping[str, Array]) -> dict[str, Figures]:
+def summaries(named: Mapping[Name, Array]) -> dict[Name, Figures]:
     """Figures of many quantities at once; each array has the shape (1,) or (samples,)."""
     certain = [name for name, array in named.items() if array.shape[-1] == 1]
     sampled = [name for name, array in named.items() if array.shape[-1] > 1]
-    found: dict[str, Figures] = {}
+    found: dict[Name, Figures] = {}
     for name, number in zip(certain, rounded(np.array([named[name][0] for name in certain])), strict=True):
         found[name] = {"p10": number, "p50": number, "p90": number, "mean": number}
     if sampled:

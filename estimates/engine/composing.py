@@ -1,0 +1,164 @@
+"""From evaluated plans to their answers. Figures of all plans of one evaluation are summed up together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from estimates.engine import version
+from estimates.engine.ask import ask_answer
+from estimates.engine.breakdown import Breakdown, breakdown_of
+from estimates.engine.case import Case
+from estimates.engine.cash import cash_flow
+from estimates.engine.comparisons import comparisons_of, four_factors, ladder_of, memory_of, outcomes_of
+from estimates.engine.cost_answer import cost_answer, cost_rows
+from estimates.engine.evaluation import Evaluation, find_leaf
+from estimates.engine.leaves import Context, PriceUse
+from estimates.engine.redundancy import redundancy_of
+from estimates.engine.reliability import INFEASIBLE_ABOVE
+from estimates.engine.sampling import Array, quantile
+from estimates.engine.sensitivity import sensitivity
+from estimates.engine.summary import Figures, figure, summaries
+from estimates.engine.warnings import warnings_of
+
+
+def compose_all(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """The answers for all evaluated plans."""
+    outcomes = outcomes_of(evaluation)
+    cases = [
+        Case(evaluation, index, breakdown_of(evaluation, index), outcomes[index])
+        for index in range(len(evaluation.contexts))
+    ]
+    rows = [figure_rows(case) for case in cases]
+    figures = summaries({(index, name): row for index, found in enumerate(rows) for name, row in found.items()})
+    return [compose(case, {name: figures[index, name] for name in rows[index]}) for index, case in enumerate(cases)]
+
+
+def figure_rows(case: Case) -> dict[str, Array]:
+    """Everything of a plan that is shown as P10, P50, P90 and mean: quantities by name, money with a `/` in front."""
+    shown = [item.name for item in case.evaluation.program.order if not item.axis]
+    quantities = {name: case.evaluation.samples_of(name, case.index) for name in shown}
+    amortised = quantities.get("amortised_total", case.costs.total)
+    return quantities | cost_rows(case.costs, amortised)
+
+
+def compose(case: Case, figures: Mapping[str, Figures]) -> dict[str, Any]:
+    """The answer for one evaluated plan."""
+    evaluation, index, context, costs = case.evaluation, case.index, case.context, case.costs
+    return {
+        **heading(context, evaluation.samples),
+        "feasible": context.feasible,
+        "quantities": {
+            item.name: {"unit": item.unit, **figures[item.name]} for item in evaluation.program.order if not item.axis
+        },
+        **money_answer(context, costs, figures),
+        "cash_flow": cash_flow([case], [0]),
+        "probability": probabilities(evaluation, index, costs.total),
+        "sensitivity": sensitivity(evaluation, index, case.outcomes["sensitivity"]),
+        "comparisons": comparisons_of(case),
+        "four_factors": four_factors(case),
+        "memory": memory_of(case),
+        "ladder": ladder_of(case),
+        "redundancy": redundancy_of(case),
+        "assumptions": assumptions(evaluation, index),
+        **price_answer([context]),
+        "warnings": warnings_of(case),
+    }
+
+
+def heading(context: Context, samples: int) -> dict[str, Any]:
+    """What was asked, and of which engine."""
+    return {
+        "plan": context.plan.name,
+        "task": context.plan.task,
+        "engine_version": version.ENGINE_VERSION,
+        "samples": samples,
+        "currency": context.plan.currency,
+        "prices_on": context.prices_on.isoformat(),
+        "start": context.start.isoformat(),
+    }
+
+
+def money_answer(context: Context, costs: Breakdown, figures: Mapping[str, Figures]) -> dict[str, Any]:
+    """`cost`, `contingency` and `ask`."""
+    share = context.plan.number("contingency") or 0.0
+    cost = cost_answer(costs, figures)
+    mean = cost["total"]["mean"]
+    return {
+        "cost": cost,
+        "contingency": {"share": share, "amount": None if mean is None else figure(mean * share)},
+        "ask": ask_answer(costs, share, context.plan.currency),
+    }
+
+
+def assumptions(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
+    """Every figure that came from history, published tables or a convention, with its source."""
+    found = []
+    for name, leaves in evaluation.leaves.items():
+        leaf = leaves[index]
+        if leaf.origin in ("baseline", "convention", "catalogue") and leaf.detail and leaf.fixed is None:
+            levels = {f"p{share}": figure(quantile(leaf.values[0], share / 100)) for share in (10, 50, 90)}
+            found.append({"input": name.replace("__", "."), "origin": leaf.origin, **levels, "source": leaf.detail})
+    return found
+
+
+def probabilities(evaluation: Evaluation, index: int, total: Array) -> dict[str, float | None]:
+    """How likely the budget is passed, the deadline missed, the run infeasible; None where nothing was asked."""
+    context = evaluation.contexts[index]
+    budget = context.plan.number("budget")
+    deadline = find_leaf(context, "hours_to_deadline")
+    late = over = infeasible = None
+    if budget is not None and np.isfinite(total).all():
+        over = figure(np.mean(total > budget))
+    if deadline is not None and "elapsed_hours" in evaluation.values:
+        elapsed = evaluation.samples_of("elapsed_hours", index)
+        late = figure(np.mean(elapsed > deadline.values[0].typical)) if np.isfinite(elapsed).all() else None
+    if "first_order_loss" in evaluation.values:
+        infeasible = figure(np.mean(evaluation.samples_of("first_order_loss", index) > INFEASIBLE_ABOVE))
+    return {"over_budget": over, "misses_deadline": late, "infeasible": infeasible if infeasible is not None else 0.0}
+
+
+def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:
+    """The price rows used, what had no price, and every question put to the price table."""
+    uses = [use for context in contexts for found in context.uses.values() for use in found]
+    uses = list({(use.key, use.row and use.row.id): use for use in uses}.values())
+    return {
+        "prices": [_price(use) for use in uses if use.row is not None],
+        "price_missing": [_missing(use) for use in uses if use.row is None],
+        "price_keys": [list(key) for key in dict.fromkeys(tuple(use.key.as_list()) for use in uses)],
+    }
+
+
+def _price(use: PriceUse) -> dict[str, Any]:
+    row = use.row
+    assert row is not None
+    return {
+        "what": use.what,
+        "item": row.item,
+        "provider": row.provider,
+        "region": row.region,
+        "mode": row.mode,
+        "amount": float(row.amount),
+        "unit": row.unit,
+        "currency": row.currency,
+        "valid_from": row.valid_from.isoformat(),
+        "source": row.source,
+        "verified": row.verified,
+        "id": row.id,
+    }
+
+
+def _missing(use: PriceUse) -> dict[str, Any]:
+    key = use.key
+    return {
+        "what": use.what,
+        "kind": key.kind,
+        "item": key.item,
+        "provider": key.provider,
+        "region": key.region,
+        "mode": key.mode,
+        "currency": key.currency,
+        "unit": use.unit,
+    }
