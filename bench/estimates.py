@@ -34,7 +34,7 @@ from teams.models import Membership, Project, Role, Team, User  # noqa: E402
 from web.plan_yaml import yaml_of  # noqa: E402
 
 TITLE = "Estimates, stored"
-DRAFTS, FEW = 1_000, 250
+DRAFTS, FEW = 10_000, 2_500
 SAMPLES = 1_000
 WORKERS = 2
 PREVIEWS = 200
@@ -65,6 +65,7 @@ def measure() -> list[Measure]:
 def test_database() -> Iterator[str]:
     """A database of its own, and its name."""
     kept = connection.settings_dict["NAME"]
+    connection.settings_dict["TEST"]["NAME"] = f"bench_{kept}"
     name = connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
     try:

@@ -65,7 +65,7 @@ def price_row(price: Price) -> PriceRow:
     )
 
 
-SPEC_COLUMNS = ("slug", "name", "vendor", "memory_gb", "bandwidth_gbs", "board_w", "interconnect_gbs")
+SPEC_COLUMNS = ("slug", "name", "vendor", "memory_gb", "bandwidth_gbs", "board_w", "interconnect_gbs", "aliases")
 
 
 def accelerator_book() -> AcceleratorBook:
@@ -74,7 +74,7 @@ def accelerator_book() -> AcceleratorBook:
 
 
 def _spec(columns: tuple[Any, ...]) -> AcceleratorSpec:
-    slug, name, vendor, memory, bandwidth, board, interconnect, *peaks = columns
+    slug, name, vendor, memory, bandwidth, board, interconnect, aliases, *peaks = columns
     return AcceleratorSpec(
         slug=slug,
         name=name,
@@ -84,6 +84,7 @@ def _spec(columns: tuple[Any, ...]) -> AcceleratorSpec:
         peaks={precision: float(peak) for precision, peak in zip(PEAK_FIELDS, peaks, strict=True) if peak is not None},
         board_w=_number(board),
         interconnect_gbs=_number(interconnect),
+        aliases=tuple("-".join(alias.lower().split()) for alias in aliases),
     )
 
 

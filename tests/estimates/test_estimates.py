@@ -90,6 +90,16 @@ def test_a_price_change_makes_exactly_the_drafts_that_used_it_stale(book):
     assert stale.get().stale_price == price
 
 
+def test_names_are_found_however_people_write_them(book):
+    factories.price(provider="Some Cloud", region="EU West", amount="5")
+    computing = {**factories.plan()["compute"], "accelerator": "H100", "provider": "some cloud", "region": "EU West"}
+
+    made = factories.estimate(book.alice, book.project, compute=computing)
+
+    assert made.total_mean == pytest.approx(Decimal("5000.51"), abs=Decimal("0.01"))
+    assert made.price_keys.filter(item="h100-sxm-80gb", provider="some-cloud", region="eu-west").exists()
+
+
 def test_a_missing_price_that_arrives_makes_the_draft_stale(book):
     made = factories.estimate(book.alice, book.project, compute={**factories.plan()["compute"], "mode": "spot"})
     assert made.total_mean is None
