@@ -18,7 +18,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -51,7 +51,7 @@ class ImportFilter(forms.Form):
 
     source = forms.ModelChoiceField(
         Source.objects.none(),
-        label=gettext_lazy("Source"),
+        label=pgettext_lazy("of usage", "Source"),
         required=False,
         to_field_name="slug",
         empty_label=gettext_lazy("any"),
@@ -69,7 +69,7 @@ class DeliveryForm(forms.Form):
     """A file for a source."""
 
     source = forms.ModelChoiceField(
-        Source.objects.none(), label=gettext_lazy("Source"), to_field_name="slug", empty_label=None
+        Source.objects.none(), label=pgettext_lazy("of usage", "Source"), to_field_name="slug", empty_label=None
     )
     file = forms.FileField(label=gettext_lazy("File"), allow_empty_file=True)
     format = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
