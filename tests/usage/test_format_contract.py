@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -17,7 +18,7 @@ from usage.delivery import Settings
 from usage.formats import detection
 from usage.formats.contract import Keys, Row
 from usage.pipeline.keysets import fitting
-from usage.reading.faults import FileRefused
+from usage.reading.faults import FileRefused, RowFault
 from usage.reading.numbers import CANONICAL
 
 from .records import read
@@ -177,3 +178,32 @@ def test_a_file_without_a_column_it_needs_is_refused_by_its_format(name: str) ->
 
     assert len(refused.value.faults) == 1
     assert "missing" in refused.value.message
+
+
+UGLY = (
+    "",
+    "-",
+    "1" * 200,
+    "1E999",
+    "NaN",
+    "２",
+    "9999-12-31",
+    "0001-01-01",
+    "9999-12-31 23:59:59",
+    "x" * 9000,
+    "[{",
+    "合计",
+)
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("ugly", UGLY, ids=lambda text: text[:20] or "empty")
+def test_whatever_stands_in_a_cell_ends_in_a_row_or_in_a_refusal(name: str, ugly: str) -> None:
+    rows = list(csv.reader(io.StringIO(content(name).decode())))
+    for column in range(len(rows[0])):
+        changed = [[*rows[1][:column], ugly, *rows[1][column + 1 :]], *rows[2:]]
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows([rows[0], *changed])
+        with contextlib.suppress(FileRefused, RowFault):
+            for row, keys in read(out.getvalue()).rows:
+                assert_is_right(row, keys)

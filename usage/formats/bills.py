@@ -18,7 +18,7 @@ from ..delivery import Settings
 from ..reading.faults import RowFault
 from ..reading.header import Header
 from ..reading.notes import Notes
-from ..reading.numbers import CANONICAL, NULLS, NumberReader
+from ..reading.numbers import CANONICAL, MOST_DIGITS, NULLS, NumberReader
 from ..reading.times import Instant, TimeReader, instant
 
 Names = Mapping[str, tuple[str, ...]]
@@ -102,7 +102,9 @@ class Cells:
         if at is None:
             return None
         text = fields[at]
-        return text if CANONICAL(text) else self._numbers(self._columns.clean(text), self._names[at])
+        if CANONICAL(text) and len(text) <= MOST_DIGITS:
+            return text
+        return self._numbers(self._columns.clean(text), self._names[at])
 
     def cost(self, fields: list[str], name: str) -> str:
         """As `number`, but empty is a fault: in a cost, empty is not zero."""

@@ -56,7 +56,7 @@ KEPT = ("kind", "mode", "product_code", "config", "zone", "group")
 """Columns of a key that have no place in `Keys`."""
 CHECKED = ("cost", "list")
 """Amounts of a totals row that are compared with the sum."""
-DURATION = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>\D*)")
+DURATION = re.compile(r"(?P<number>[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(?P<unit>\D*)")
 SECONDS_OF = {
     **dict.fromkeys(("秒", "s", "second", "seconds"), 1),
     **dict.fromkeys(("分钟", "分", "minute", "minutes"), 60),
@@ -68,7 +68,7 @@ SUBTOTALS = ("小计", "subtotal")
 CURRENCIES = {"人民币": "CNY", "美元": "USD", "港币": "HKD"}
 CENT = Decimal("0.01")
 MEMORY = 100_000
-GPUS = re.compile(r"GPU[^0-9;；,，]*(?P<count>[0-9]+)\s*[*x×]\s*(?P<card>[^;；,，|]+)", re.IGNORECASE)
+GPUS = re.compile(r"GPU[^0-9;；,，]*(?P<count>[0-9]{1,4})\s*[*x×]\s*(?P<card>[^;；,，|]+)", re.IGNORECASE)
 
 USAGE, PURCHASE, ADJUSTMENT = ChargeCategory.USAGE, ChargeCategory.PURCHASE, ChargeCategory.ADJUSTMENT
 KINDS = (

@@ -20,7 +20,7 @@ CANONICAL = re.compile(r"(?:0|-?(?:[1-9][0-9]*|0(?=\.))(?:\.[0-9]*[1-9])?)").ful
 """A number in its one shortest spelling: `0`, `13`, `-0.25`; not `-0`, `1.50`, `.5`."""
 FOCUS_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E-?[0-9]{1,3})?")
 NATIVE_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-MOST_DIGITS = 100
+MOST_DIGITS = 60
 """More is no amount but an attack on the reader."""
 
 SYMBOLS = re.compile(r"[$€£¥￥\s\u00a0]|CNY|USD|EUR")
@@ -48,7 +48,7 @@ def number_reader(*, money_text: str = "plain", native: bool = False) -> NumberR
     pattern = NATIVE_NUMBER if native else FOCUS_NUMBER
 
     def read(text: str, column: str) -> str | None:
-        if CANONICAL(text):
+        if CANONICAL(text) and len(text) <= MOST_DIGITS:
             return text
         cleaned = text.strip()
         if cleaned in NULLS:

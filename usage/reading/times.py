@@ -40,6 +40,8 @@ DATE_ORDERS = {
 """Spellings of the setting `date_order` and what each means."""
 
 MEMORY = 50_000
+FIRST_YEAR, LAST_YEAR = 1970, 2200
+"""Beyond them no bill lies, and the arithmetic of days and zones runs off the calendar."""
 
 
 class Instant(NamedTuple):
@@ -89,12 +91,18 @@ def parse_time(
         raise RowFault(column, text, "is empty; a time such as 2025-01-31T00:00:00Z is needed")
     try:
         if match := ISO.fullmatch(cleaned):
-            return _iso(match, zone, on_offset)
+            return _within(_iso(match, zone, on_offset))
         if date_order and (match := SLASHED.fullmatch(cleaned)):
-            return _slashed(match, date_order, zone)
-    except ValueError as error:
+            return _within(_slashed(match, date_order, zone))
+    except (ValueError, OverflowError) as error:
         raise RowFault(column, text, f"is not a time that exists: {error}") from None
     raise RowFault(column, text, "is not a time such as 2025-01-31T00:00:00Z")
+
+
+def _within(moment: datetime) -> datetime:
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise ValueError(f"the year {moment.year} is none of a bill")
+    return moment
 
 
 def _iso(match: re.Match[str], zone: ZoneInfo, on_offset: Callable[[], None] | None) -> datetime:
