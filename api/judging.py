@@ -9,6 +9,7 @@ from django.utils import timezone
 from core.money import exact_text
 from overruns import services
 from overruns.models import Crossing
+from overruns.writing import Judged
 from retrospectives import services as retrospectives
 
 
@@ -28,7 +29,7 @@ def judge_lines(line_ids: list[int]) -> dict[str, Any]:
     return answer(judged)
 
 
-def answer(judged: services.Judged) -> dict[str, Any]:
+def answer(judged: Judged) -> dict[str, Any]:
     """The shape of the contract."""
     return {
         "lines": judged.lines,

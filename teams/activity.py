@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +23,27 @@ def record(
     **facts: Any,
 ) -> Activity:
     """Write one row. `by=None` is the product itself; facts are kept as JSON, money as exact text."""
-    return Activity.objects.create(
+    row = unwritten(verb, by=by, project=project, team=team, subject=subject, **facts)
+    row.save(force_insert=True)
+    return row
+
+
+def record_all(rows: Iterable[Activity]) -> None:
+    """Write many rows at once, made by `unwritten`."""
+    Activity.objects.bulk_create(rows)
+
+
+def unwritten(
+    verb: str,
+    *,
+    by: User | None,
+    project: Project | None = None,
+    team: Team | None = None,
+    subject: models.Model | None = None,
+    **facts: Any,
+) -> Activity:
+    """A row of the log that is not written yet."""
+    return Activity(
         by=by,
         verb=verb,
         project=project,
