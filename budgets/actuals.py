@@ -3,61 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db import connection
 
-from core.months import Month
 from usage.daily import BEARS_MONEY
 
+COUNTED = """(CASE WHEN line.category = 'compute' THEN ARRAY['compute', 'hidden']
+                   ELSE ARRAY[line.category] END)::text[]"""
+"""The categories whose cost a line carries: hidden causes of computing count on the compute line."""
 COST_OF_LINES = f"""
     FROM budgets_budgetline line
     JOIN usage_dailyusage used
-      ON used.project_id = line.project_id
-     AND used.category IN (line.category, CASE WHEN line.category = 'compute' THEN 'hidden' END)
-     AND ((line.basis = 'effective' AND used.day >= line.start AND used.day < line."end")
-       OR (line.basis = 'billed' AND used.billing_month >= date_trunc('month', line.start)
-           AND used.billing_month < line."end"))
+      ON used.project_id = line.project_id AND used.category = ANY ({COUNTED})
+     AND used.day >= CASE WHEN line.basis = 'effective' THEN greatest(line.start, %(since)s) ELSE %(since)s END
+     AND used.day <= CASE WHEN line.basis = 'effective' THEN least(line."end" - 1, %(on)s) ELSE %(on)s END
+     AND (line.basis = 'effective'
+       OR (used.billing_month >= date_trunc('month', line.start) AND used.billing_month < line."end"))
      AND (line.task_type = used.task_type
-       OR (line.task_type = '' AND NOT EXISTS (
+       OR (line.task_type = '' AND (used.task_type = '' OR NOT EXISTS (
             SELECT 1 FROM budgets_budgetline narrower
             WHERE narrower.project_id = line.project_id AND narrower.category = line.category
-              AND narrower.task_type = used.task_type AND narrower.task_type <> ''
-              AND used.day >= narrower.start AND used.day < narrower."end")))
+              AND narrower.task_type = used.task_type
+              AND used.day >= narrower.start AND used.day < narrower."end"))))
     JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
      AND meter.source_id IN {BEARS_MONEY}
     WHERE line.id = ANY (%(lines)s) AND used.currency <> ''
-      AND used.day >= %(since)s AND used.day <= %(on)s
 """
-"""What counts on a line: its project, its category (hidden causes of computing on the compute line), its period by
-its basis, its charge categories; a line of one task type takes its cost away from the line of all of them."""
+"""What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of one
+task type takes its cost away from the line of all of them."""
 
 AMOUNT = "sum(CASE WHEN line.basis = 'billed' THEN used.billed ELSE used.effective END)"
 MONTH = "CASE WHEN line.basis = 'billed' THEN used.billing_month ELSE date_trunc('month', used.day)::date END"
 
 
-@dataclass(frozen=True)
-class Metered:
-    """Cost of one line in one month, currency and reference."""
+class Metered(NamedTuple):
+    """Cost of one line in one month, currency and reference. `month` is its first day."""
 
     line_id: int
     reference: str
     currency: str
-    month: Month
+    month: date
     amount: Decimal
 
 
-@dataclass(frozen=True)
-class MeteredDay:
-    """Cost of one line on one day, currency and reference."""
+class MeteredDay(NamedTuple):
+    """Cost of one line on one day, in one currency. `month` is the first day of the month whose rate counts."""
 
     line_id: int
     day: date
-    reference: str
     currency: str
-    month: Month
+    month: date
     amount: Decimal
 
 
@@ -69,24 +67,33 @@ def metered(line_ids: Iterable[int], *, on: date | None = None) -> list[Metered]
         date.min,
         on or date.max,
     )
-    return [
-        Metered(line, reference, currency, Month.of(month), amount) for line, reference, currency, month, amount in rows
-    ]
+    return [Metered._make(row) for row in rows]
 
 
-def metered_days(line_ids: Iterable[int], *, since: date | None = None, on: date | None = None) -> list[MeteredDay]:
-    """The cost of the lines by day, currency and reference, in order of the days."""
-    rows = _rows(
-        f"SELECT line.id, used.day, used.reference, used.currency, {MONTH}, {AMOUNT} {COST_OF_LINES}"
-        " GROUP BY 1, 2, 3, 4, 5 ORDER BY 2, 1, 3, 4, 5",
-        line_ids,
-        since or date.min,
-        on or date.max,
-    )
-    return [
-        MeteredDay(line, day, reference, currency, Month.of(month), amount)
-        for line, day, reference, currency, month, amount in rows
-    ]
+def metered_days(line_ids: Iterable[int]) -> list[MeteredDay]:
+    """All cost of the lines by day and currency, in order of the days."""
+    return _days(line_ids, COST_OF_LINES, date.min)
+
+
+def others_by_day(line_ids: Iterable[int], *, since: date) -> list[MeteredDay]:
+    """The cost of the lines that is no proposal's own work, by day and currency, from a day on."""
+    return _days(line_ids, f"{COST_OF_LINES} AND used.reference !~ '^P-[0-9]+$'", since)
+
+
+def _days(line_ids: Iterable[int], cost: str, since: date) -> list[MeteredDay]:
+    sql = f"SELECT line.id, used.day, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4"
+    return [MeteredDay._make(row) for row in _rows(sql, line_ids, since, date.max)]
+
+
+def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
+    """Pairs of a line and a source that has ever metered something on it."""
+    sql = f"""
+        SELECT DISTINCT line.id, meter.source_id FROM budgets_budgetline line
+        JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = ANY ({COUNTED})
+        JOIN usage_meter meter ON meter.id = used.meter_id
+        WHERE line.id = ANY (%(lines)s)
+    """
+    return [(line, source) for line, source in _rows(sql, line_ids, date.min, date.max)]
 
 
 def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:

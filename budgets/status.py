@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 
 from core.money import EXACT
@@ -72,23 +73,28 @@ class LineStatus:
         return self.actual / self.budget if self.budget > 0 else None
 
 
-def convert(amounts: Iterable[tuple[str, str, Month, Decimal]], currency: str, rates: RateTable) -> Spent:
-    """Amounts of (reference, currency, month) in one currency, own work apart from the rest."""
+def convert(amounts: Iterable[tuple[str, str, date, Decimal]], currency: str, rates: RateTable) -> Spent:
+    """Amounts of (reference, currency, first day of a month) in one currency, own work apart from the rest."""
     own: dict[str, Decimal] = {}
     others = ZERO
     missing: set[tuple[Month, str]] = set()
     for reference, paid_in, month, amount in amounts:
-        rate = rates.rate(paid_in, currency, month)
-        if rate is None:
+        worth = amount if paid_in == currency else worth_in(currency, paid_in, month, amount, rates)
+        if worth is None:
             if amount:
-                missing.add((month, paid_in))
+                missing.add((Month.of(month), paid_in))
             continue
-        worth = EXACT.multiply(amount, rate)
         if is_own_work(reference):
             own[reference] = EXACT.add(own.get(reference, ZERO), worth)
         else:
             others = EXACT.add(others, worth)
     return Spent(own, others, tuple(sorted(missing)))
+
+
+def worth_in(currency: str, paid_in: str, month: date, amount: Decimal, rates: RateTable) -> Decimal | None:
+    """An amount in another currency; None where no rate of its month is stored."""
+    rate = rates.rate(paid_in, currency, Month.of(month))
+    return None if rate is None else EXACT.multiply(amount, rate)
 
 
 def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool) -> LineStatus:

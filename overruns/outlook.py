@@ -8,17 +8,19 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db import connection
+from django.db.models import Max
+from django.db.models.fields.json import KeyTextTransform
 
-from budgets.actuals import metered_days
+from budgets.actuals import others_by_day, sources_of_lines
 from budgets.consumption import unconsumed_by_day
 from budgets.models import AskLine, BudgetLine, ProposalVersion
 from budgets.queries import rates_for
-from budgets.status import LineStatus, is_own_work
+from budgets.status import LineStatus, worth_in
 from core.money import EXACT
 from core.months import Month
 from core.vocabulary import Category
 from teams.models import Organisation
+from usage.models import Import
 
 from .forecast import QUANTILES, WINDOW, Outlook, WorkToCome, forecast
 
@@ -27,23 +29,23 @@ ZERO = Decimal(0)
 
 def fresh_until(line_ids: Sequence[int]) -> dict[int, datetime]:
     """Until when the cost of each line is known: of the sources that feed it, the one that is furthest behind."""
-    sql = """
-        WITH feeding AS (
-            SELECT DISTINCT line.id AS line_id, meter.source_id
-            FROM budgets_budgetline line
-            JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = line.category
-            JOIN usage_meter meter ON meter.id = used.meter_id
-            WHERE line.id = ANY (%s)
-        ), newest AS (
-            SELECT source_id, max((outcome ->> 'last_usage')::timestamptz) AS last_usage
-            FROM usage_import WHERE live_at IS NOT NULL GROUP BY source_id
-        )
-        SELECT line_id, min(last_usage) FROM feeding JOIN newest USING (source_id)
-        WHERE last_usage IS NOT NULL GROUP BY line_id
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [list(line_ids)])
-        return dict(cursor.fetchall())
+    newest = newest_usage()
+    found: dict[int, datetime] = {}
+    for line, source in sources_of_lines(line_ids):
+        if source in newest:
+            found[line] = min(found.get(line, newest[source]), newest[source])
+    return found
+
+
+def newest_usage() -> dict[int, datetime]:
+    """Per source the end of the newest usage it has delivered."""
+    rows = (
+        Import.objects.applied()
+        .order_by()
+        .values_list("source")
+        .annotate(newest=Max(KeyTextTransform("last_usage", "outcome")))
+    )
+    return {source: datetime.fromisoformat(text) for source, text in rows if text}
 
 
 def outlooks(
@@ -86,16 +88,18 @@ def rests_by_day(
 ) -> dict[int, dict[date, Decimal]]:
     """Per line and closed day the cost that consumed no commitment."""
     ids = [line.pk for line in lines]
-    days = metered_days(ids, since=min(known.values()) - WINDOW)
+    days = others_by_day(ids, since=min(known.values()) - WINDOW)
     rates = rates_for(lines, {day.currency for day in days}, now=now)
     currencies = {line.pk: line.currency for line in lines}
     others: dict[int, dict[date, Decimal]] = defaultdict(dict)
     for each in days:
-        rate = rates.rate(each.currency, currencies[each.line_id], each.month)
-        if rate is None or is_own_work(each.reference):
-            continue
-        of_line = others[each.line_id]
-        of_line[each.day] = EXACT.add(of_line.get(each.day, ZERO), EXACT.multiply(each.amount, rate))
+        currency = currencies[each.line_id]
+        worth = each.amount
+        if each.currency != currency:
+            worth = worth_in(currency, each.currency, each.month, each.amount, rates)
+        if worth is not None:
+            of_line = others[each.line_id]
+            of_line[each.day] = EXACT.add(of_line.get(each.day, ZERO), worth)
     rests = {}
     for line_id, by_day in others.items():
         status = statuses[line_id]

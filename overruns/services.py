@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from django.db import transaction
@@ -13,7 +12,7 @@ from django.utils.translation import gettext as _
 from budgets.locks import lock_lines
 from budgets.models import BudgetLine, Threshold, TouchedLine
 from budgets.queries import line_statuses
-from budgets.services.lines import facts_of, freeze_line
+from budgets.services.lines import facts_of
 from budgets.status import LineStatus
 from core.errors import DomainError, Fault
 from core.money import round_money
@@ -21,33 +20,17 @@ from teams import activity, permissions
 from teams.models import Organisation, User
 from usage import services as usage
 
-from . import messages
 from .forecast import Outlook
-from .judge import CROSSED, UNCROSSED, Earlier, Figures, Verdict, Watched, judge
-from .models import Crossing, Flag, Forecast
+from .judge import Earlier, Figures, Watched, judge
+from .models import Flag, Forecast
 from .outlook import fresh_until, outlooks
 from .queries import latest_forecasts, touched_line_ids
+from .writing import Judged, Writing
 
 STALE = timedelta(hours=48)
 """Cost that is older than this is not fresh: forecasts wait."""
 AT_ONCE = 500
 """How many lines are judged in one transaction."""
-
-
-@dataclass
-class Judged:
-    """What a judgement did."""
-
-    lines: int = 0
-    crossed: list[Crossing] = field(default_factory=list)
-    uncrossed: list[Crossing] = field(default_factory=list)
-    notifications: int = 0
-
-    def add(self, other: Judged) -> None:
-        self.lines += other.lines
-        self.crossed += other.crossed
-        self.uncrossed += other.uncrossed
-        self.notifications += other.notifications
 
 
 def judge_lines(line_ids: Iterable[int], *, now: datetime) -> Judged:
@@ -77,29 +60,30 @@ def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
     """Hold the figures of the lines against their thresholds, and write what changed: flags, crossings, and word of
     them to people, in one transaction. Lines that freeze at their limit are locked first, then the thresholds."""
     lock_lines(BudgetLine.objects.filter(pk__in=line_ids, freezes_at_limit=True).values_list("pk", flat=True))
-    thresholds = list(
-        Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True).order_by("pk")
-    )
+    thresholds: dict[int, list[Threshold]] = {}
+    watched = Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True)
+    for threshold in watched.order_by("pk"):
+        thresholds.setdefault(threshold.line_id, []).append(threshold)
     lines = list(BudgetLine.objects.filter(pk__in=line_ids).select_related("project__team").order_by("pk"))
     statuses = line_statuses(lines, now=now)
     fresh = fresh_until(line_ids)
     found = outlooks(lines, statuses, fresh, now=now)
     keep_forecasts(lines, statuses, found, fresh, now=now)
     flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__in=line_ids)}
-    judged = Judged(lines=len(lines))
     today = Organisation.current().today(now)
+    writing = Writing(now=now)
     for line in lines:
-        own = [threshold for threshold in thresholds if threshold.line_id == line.pk]
-        figures = figures_of(line, statuses[line.pk], found.get(line.pk), fresh.get(line.pk), now)
+        own = {threshold.pk: threshold for threshold in thresholds.get(line.pk, [])}
+        figures = figures_of(line, statuses[line.pk], found.get(line.pk), fresh.get(line.pk), now, today)
         earlier = {
-            threshold.pk: Earlier(flag.state, flag.told_value_share, flag.muted_until)
-            for threshold in own
-            if (flag := flags.get(threshold.pk)) is not None
+            key: Earlier(flag.state, flag.told_value_share, flag.muted_until)
+            for key in own
+            if (flag := flags.get(key)) is not None
         }
-        for verdict in judge([watched_of(threshold) for threshold in own], figures, earlier, today):
-            threshold = next(each for each in own if each.pk == verdict.watched.key)
-            write_verdict(line, threshold, flags.get(threshold.pk), verdict, found.get(line.pk), judged, now=now)
-    return judged
+        for verdict in judge([watched_of(threshold) for threshold in own.values()], figures, earlier, today):
+            key = verdict.watched.key
+            writing.add(line, own[key], flags.get(key), verdict, found.get(line.pk))
+    return writing.write(Judged(lines=len(lines)))
 
 
 def watched_of(threshold: Threshold) -> Watched:
@@ -107,7 +91,7 @@ def watched_of(threshold: Threshold) -> Watched:
 
 
 def figures_of(
-    line: BudgetLine, status: LineStatus, outlook: Outlook | None, fresh: datetime | None, now: datetime
+    line: BudgetLine, status: LineStatus, outlook: Outlook | None, fresh: datetime | None, now: datetime, today: date
 ) -> Figures:
     return Figures(
         budget=status.budget,
@@ -115,66 +99,8 @@ def figures_of(
         committed=status.committed,
         forecast={"p10": outlook.p10, "p50": outlook.p50, "p90": outlook.p90} if outlook else {},
         is_known=not status.rates_missing,
-        is_fresh=fresh is None or now - fresh <= STALE or line.end <= Organisation.current().today(now),
+        is_fresh=fresh is None or now - fresh <= STALE or line.end <= today,
         is_closed=line.closed_at is not None,
-    )
-
-
-def write_verdict(
-    line: BudgetLine,
-    threshold: Threshold,
-    flag: Flag | None,
-    verdict: Verdict,
-    outlook: Outlook | None,
-    judged: Judged,
-    *,
-    now: datetime,
-) -> None:
-    """The flag as it stands now; a crossing where it changed sides; word of it to those who have to know."""
-    if flag is None:
-        flag = Flag(line=line, threshold=threshold, crossed_at=now)
-    if verdict.transition == CROSSED:
-        flag.crossed_at = now
-        flag.cause, flag.acknowledged_by, flag.acknowledged_at = "", None, None
-    if verdict.tell:
-        flag.told_value_share = verdict.share
-    if verdict.state != Flag.State.MUTED:
-        flag.muted_until = None
-    flag.state = verdict.state
-    flag.value, flag.limit, flag.incomplete = verdict.value, verdict.limit, verdict.is_incomplete
-    flag.save()
-    if verdict.transition:
-        crossing = Crossing.objects.create(
-            flag=flag,
-            kind=verdict.transition,
-            at=now,
-            value=verdict.value,
-            limit=verdict.limit,
-            incomplete=verdict.is_incomplete,
-            told=verdict.tell,
-            is_overrun=threshold.is_limit,
-        )
-        if verdict.transition in (CROSSED, UNCROSSED):
-            (judged.crossed if verdict.transition == CROSSED else judged.uncrossed).append(crossing)
-            record_crossing(flag, verdict)
-        if verdict.transition == CROSSED and threshold.is_limit and line.freezes_at_limit:
-            freeze_line(line, by=None, reason=_("The limit was reached."), now=now)
-    if verdict.tell:
-        day = outlook.passes(verdict.limit) if outlook else None
-        judged.notifications += messages.tell_of_flag(flag, verdict.share, passes_on=day)
-
-
-def record_crossing(flag: Flag, verdict: Verdict) -> None:
-    activity.record(
-        "flag.crossed" if verdict.transition == CROSSED else "flag.uncrossed",
-        by=None,
-        project=flag.line.project,
-        subject=flag,
-        threshold=str(flag.threshold),
-        basis=flag.threshold.basis,
-        value=round_money(verdict.value, flag.line.currency),
-        limit=round_money(verdict.limit, flag.line.currency),
-        **facts_of(flag.line),
     )
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from budgets.actuals import metered_days
 from budgets.models import BudgetLine, Threshold
 from budgets.queries import line_statuses, rates_for
-from budgets.status import LineStatus
+from budgets.status import LineStatus, worth_in
 from core.months import Month, days_between
 from overruns.forecast import Outlook
 from overruns.models import Flag, Forecast
@@ -152,9 +152,9 @@ def actual_series(line: BudgetLine, *, now: datetime) -> list[tuple[date, Decima
     rates = rates_for([line], {day.currency for day in days}, now=now)
     by_day: dict[date, Decimal] = {}
     for each in days:
-        rate = rates.rate(each.currency, line.currency, each.month)
-        if rate is not None:
-            by_day[each.day] = by_day.get(each.day, ZERO) + each.amount * rate
+        worth = worth_in(line.currency, each.currency, each.month, each.amount, rates)
+        if worth is not None:
+            by_day[each.day] = by_day.get(each.day, ZERO) + worth
     series, spent = [(line.start, ZERO)] if by_day else [], ZERO
     for day in sorted(by_day):
         spent += by_day[day]
