@@ -33,7 +33,7 @@ from estimates.engine.plan import Plan, PlanRefused, parse_plan
 from estimates.models import Accelerator, Estimate, Price, PriceKind
 from estimates.wording import fault_in_language
 from teams.models import Project
-from web import plan_fields
+from web import plan_fields, plan_reshaping
 from web.plan_card import card_of
 from web.plan_fields import Document
 from web.plan_groups import groups_of, is_missing
@@ -140,7 +140,7 @@ def outcome_of(document: Document | str, *, day: date) -> Outcome:
     """Estimate a document at the prices of a day. Nothing is kept."""
     started = time.perf_counter()
     try:
-        plan = parse_plan(plan_fields.estimable(document))
+        plan = parse_plan(plan_reshaping.estimable(document))
         answer = queries.answer_for(plan, prices_on=day)
     except PlanRefused as refused:
         faults = tuple(fault_in_language(fault) for fault in refused.faults)
@@ -201,7 +201,7 @@ def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpRes
     found = outcome_of(document, day=today())
     context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom)}
     before = request.POST.get("said", "").split()
-    context["replaced"] = plan_fields.replaced_words(before, context["said"], found.document)
+    context["replaced"] = plan_reshaping.replaced_words(before, context["said"], found.document)
     return render(request, "web/plans/_preview.html", context)
 
 
@@ -233,7 +233,7 @@ def plan_shape(request: HttpRequest) -> HttpResponse:
     document = document_from_post(request.POST)
     ask = request.GET
     if isinstance(document, dict):
-        document = plan_fields.reshaped(document, ask)
+        document = plan_reshaping.reshaped(document, ask)
     elif ask.get("view") == "form":
         document = readable(document)
     context = form_context(document, preview_url=request.POST.get("preview_url", ""), as_yaml=ask.get("view") == "yaml")
