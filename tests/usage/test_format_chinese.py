@@ -266,6 +266,19 @@ def test_cards_of_a_configuration_count_for_metered_hours_of_the_instance_only(b
     assert records()[0].key_set.meter.accelerator == "nvidia-a800"
 
 
+def test_the_console_bill_of_alibaba_has_no_currency_and_needs_one_of_the_source(bills) -> None:
+    row = alibaba(账号="lab", 计费项="云服务器配置", 消费类型="后付费", 账单类型="云资源按量费用")
+    del row["币种"]
+
+    assert deliver(table(row), source="without")["status"] == "refused"
+
+    answer = deliver(table(row), source="with", currency="CNY")
+    (found,) = records("with")
+    assert answer["totals"]["CNY"]["billed"] == "80"
+    assert found.key_set.meter.charge_category == "Usage"
+    assert (found.key_set.meter.account_name, amount(found.accelerator_hours)) == ("lab", "8")
+
+
 def test_a_currency_by_its_chinese_name_is_known_and_an_unknown_code_is_not(bills) -> None:
     answer = deliver(table(alibaba(币种="人民币"), alibaba(币种="RMB")))
 

@@ -28,7 +28,7 @@ BILL = ChineseBill(
     columns={
         "month": ("BillingCycle", "账期"),
         "payer": ("AccountID", "资源购买账号ID", "账号ID", "账号"),
-        "payer_name": ("AccountName", "资源购买账号", "账号名称"),
+        "payer_name": ("AccountName", "资源购买账号", "账号名称", "账号"),
         "account": ("OwnerID", "Owner账号ID", "资源归属账号ID", "Owner账号"),
         "account_name": ("OwnerAccountName", "资源归属账号", "Owner账号名称"),
         "product_code": ("ProductCode", "产品Code"),
