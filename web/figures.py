@@ -95,6 +95,15 @@ def trimmed(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def exact_text(amount: Number | str | None) -> str:
+    """Every digit there is, grouped: `128,618.34371254313`."""
+    if amount is None or amount == "":
+        return NOTHING
+    value = Decimal(amount) if isinstance(amount, str) else decimal_of(amount)
+    exponent = value.as_tuple().exponent
+    return grouped(value, max(-exponent, 0) if isinstance(exponent, int) else 0)
+
+
 def percent_text(share: Number | None, digits: int = 1) -> str:
     """A share of one as `77.0 %`; `77.0%` in Chinese."""
     if share is None:

@@ -62,3 +62,9 @@ def test_percent_of_a_share_has_a_space_in_english_and_none_in_chinese():
     with translation.override("zh-hans"):
         assert figures.percent_text(Decimal("0.7695")) == "77.0%"
     assert figures.percent_text(Decimal("-0.004"), 0) == "0 %"
+
+
+def test_exact_sums_keep_every_digit():
+    assert figures.exact_text("18.54371254313") == "18.54371254313"
+    assert figures.exact_text("-1234567.80") == "−1,234,567.80"
+    assert figures.exact_text("") == "–"

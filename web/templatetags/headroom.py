@@ -59,6 +59,12 @@ def compact(amount: Decimal | None, currency: str = "") -> str:
 
 
 @register.simple_tag
+def exact(amount: Decimal | str | None) -> str:
+    """All digits, grouped; for sums that must be seen to be right."""
+    return figures.exact_text(amount)
+
+
+@register.simple_tag
 def percent(share: Decimal | float | None, digits: int = 1) -> str:
     return figures.percent_text(share, digits)
 
