@@ -86,7 +86,7 @@ def numbers_of(name: str, quantity: Quantity) -> Any:
         rows = (3, 1, 1) if name.endswith("_by_month") else (2, 1, 1)
     if name == "experiments__ratio":
         rows = (1, 1)
-    return np.full(rows, 0.5) * unit_of(name)
+    return np.full(rows, 2.0) * unit_of(name)
 
 
 WAYS = [way for item in QUANTITIES.values() if item.gathers is None for way in (item, *item.variants)]
