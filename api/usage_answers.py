@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.money import exact_text
+from usage.reading.durations import sum_of_hours
 from usage.totals import Group, Question, usage_totals
 
 
@@ -14,14 +15,14 @@ def totals_answer(question: Question) -> dict[str, Any]:
     return {
         "totals": money_texts(whole),
         "rows": whole.rows,
-        "accelerator_hours": exact_text(whole.accelerator_hours),
+        "accelerator_hours": sum_of_hours(whole.accelerator_hours),
         "quantities": quantity_texts(whole),
         "groups": [
             {
                 "key": {name: None if value is None else str(value) for name, value in group.key.items()},
                 "totals": money_texts(group),
                 "rows": group.rows,
-                "accelerator_hours": exact_text(group.accelerator_hours),
+                "accelerator_hours": sum_of_hours(group.accelerator_hours),
                 "quantities": quantity_texts(group),
             }
             for group in groups

@@ -7,11 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
+from api.usage_answers import totals_answer
 from estimates.models import Price
 from teams.models import ClosedMonth
 from tests.estimates import factories as prices
 from usage import rerating, services
 from usage.models import Record
+from usage.totals import Question
 
 from .bills import deliver, records, total
 
@@ -82,6 +84,8 @@ def test_thirds_of_hours_add_up_to_whole_money():
     )
 
     assert (answer["totals"]["USD"]["billed"], answer["accelerator_hours"]) == ("3", "1")
+    whole = totals_answer(Question(source="bill"))
+    assert (whole["totals"], whole["accelerator_hours"]) == ({"USD": "3"}, "1")
 
 
 def test_jobs_without_accelerators_cost_nothing_and_miss_no_price():

@@ -20,7 +20,7 @@ from ..reading.faults import FileRefused, RowFault
 from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.numbers import NULLS, number_reader, required_number
-from ..reading.times import Instant, instant, time_reader
+from ..reading.times import Instant, later, time_reader
 from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
 from .focus import currency_of
 from .tags import read_tags, reference_of
@@ -138,7 +138,7 @@ class MappedReader:
     def _end(self, fields: list[str], start: Instant) -> Instant:
         """The mapped end; without one a row is a day."""
         if not self._has("end"):
-            return instant(start.at + timedelta(days=1), self._settings.timezone)
+            return later(start, timedelta(days=1), self._settings.timezone, "start")
         end = self._time(self._text(fields, "end"), "end")
         if end.at <= start.at:
             raise RowFault("end", self._text(fields, "end"), "is not after start")

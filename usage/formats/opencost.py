@@ -20,7 +20,7 @@ from ..reading.faults import FileRefused, RowFault
 from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.numbers import number_reader
-from ..reading.times import instant, time_reader
+from ..reading.times import later, time_reader
 from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
 from .focus import currency_of
 from .tags import read_tags, reference_of
@@ -62,7 +62,7 @@ class OpenCostReader:
 
     def row(self, fields: list[str]) -> Row:
         start = self._time(self._text(fields, "Date"), "Date")
-        end = instant(start.at + timedelta(days=1), self._settings.timezone)
+        end = later(start, timedelta(days=1), self._settings.timezone, "Date")
         cost = self._cost(fields)
         cluster = self._settings.cluster
         return Row(

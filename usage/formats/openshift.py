@@ -30,7 +30,7 @@ from ..reading.notes import Notes
 from ..reading.numbers import number_reader
 from ..reading.records import Batch
 from ..reading.table import Table
-from ..reading.times import Instant, instant, time_reader
+from ..reading.times import Instant, later, time_reader
 from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
 from .tags import read_tags, reference_of
 
@@ -108,7 +108,7 @@ class MeteringRecords(Table):
         if type(fields) is str or len(fields) != self._width:
             return None
         start, card, uptime, profile = (fields[at].strip() if at is not None else "" for at in self._places)
-        if not card or not re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", uptime):
+        if not card or not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,20})?", uptime):
             return None
         cut = PROFILE_SLICES.match(profile)
         return (start, card), Fraction(uptime), int(cut.group(1)) if cut else WHOLE_CARD, bool(cut)
@@ -195,7 +195,7 @@ class MeteringReader:
         """`00:59:59` is the last second of the hour: the interval ends with the next."""
         end = self._time(text, "interval_end")
         if end.at.second == 59:
-            end = instant(end.at + timedelta(seconds=1), self._settings.timezone)
+            end = later(end, timedelta(seconds=1), self._settings.timezone, "interval_end")
         if end.at <= start.at:
             raise RowFault("interval_end", text, f"is not after interval_start {start.text}")
         return end

@@ -20,7 +20,7 @@ from ..delivery import Settings
 from ..reading.durations import hours_held
 from ..reading.faults import RowFault, RowSkipped
 from ..reading.notes import Notes
-from ..reading.times import Instant, instant
+from ..reading.times import Instant, later
 from .contract import Keys, Row, ScopeKey
 
 JOB_ID = re.compile(r"[0-9]+(?:_(?:[0-9]+|\[[0-9,:%-]*\]))?(?:\+[0-9]+)?")
@@ -101,18 +101,19 @@ def tres_of(held: Mapping[str, str], column: str) -> Tres:
     slices: dict[str, int] = {}
     for name, count in held.items():
         if match := GPU.fullmatch(name):
-            number = _count(count, f"{name}={count}", column)
+            number = count_of(count, f"{name}={count}", column)
             kind = match.group(1)
             if kind is None:
                 plain = number
             else:
                 (slices if SLICE.search(kind) else typed)[kind] = number
-    cores = _count(held["cpu"], f"cpu={held['cpu']}", column) if "cpu" in held else None
+    cores = count_of(held["cpu"], f"cpu={held['cpu']}", column) if "cpu" in held else None
     cards = plain if plain is not None else sum(typed.values()) if held else None
     return Tres(cards, "+".join(sorted(typed or slices)), sum(slices.values()), cores)
 
 
-def _count(text: str, shown: str, column: str) -> int:
+def count_of(text: str, shown: str, column: str) -> int:
+    """A count of cards or cores; `shown` stands in the refusal of anything else."""
     if not COUNT.fullmatch(text):
         raise RowFault(column, shown, "is not a count of resources")
     return int(text)
@@ -171,7 +172,7 @@ class JobRows:
         """The job's row; what waits or never ran is skipped, a job that ends before it starts is a `RowFault`."""
         start = self._started(job)
         self._check_clock(job, start)
-        end = instant(start.at + timedelta(seconds=max(job.elapsed, 1)), self._zone)
+        end = later(start, timedelta(seconds=max(job.elapsed, 1)), self._zone, "Start")
         is_open = job.state in OPEN_STATES
         cores = job.cores if job.cores is not None else job.tres.cores
         cluster = job.cluster or self._settings.cluster

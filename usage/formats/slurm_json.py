@@ -117,7 +117,7 @@ def number_of(value: Any, column: str) -> int | None:
     if value is None or value == "":
         return None
     digits = str(value)
-    if not digits.isascii() or not digits.isdigit() or len(digits) > 15:
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 11:
         raise RowFault(column, digits[:100], "is not a whole number")
     return int(digits)
 

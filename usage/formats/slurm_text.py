@@ -23,7 +23,7 @@ from ..reading.notes import Notes
 from ..reading.records import BOM, LONGEST_RECORD, Batch
 from ..reading.times import Instant, instant, time_reader
 from .contract import Format, Recognition, Row, Sample
-from .slurm import JOB_ID, STATES, STEP_ID, Job, JobKey, JobRows, Tres, state_of, tres_of
+from .slurm import JOB_ID, STATES, STEP_ID, Job, JobKey, JobRows, Tres, count_of, state_of, tres_of
 
 XDMOD_ORDER = (
     "JobID JobIDRaw Cluster Partition QOS Account Group GID User UID Submit Eligible Start End Elapsed ExitCode State"
@@ -280,8 +280,8 @@ class SacctReader:
 
     def _cores(self, fields: list[str]) -> int | None:
         for name in ("AllocCPUS", "NCPUS"):
-            if (text := self._get(fields, name)).isdecimal():
-                return int(text)
+            if text := self._get(fields, name):
+                return count_of(text, text, name)
         return None
 
     def _held(self, text: str) -> Tres:

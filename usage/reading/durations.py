@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from core.money import EXACT, exact_text
 
 from .faults import RowFault
 
-ELAPSED = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")
-SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]+)?")
+ELAPSED = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,7}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")
+SECONDS = re.compile(r"[0-9]{1,10}(?:\.[0-9]+)?")
 PLACES = Decimal(1).scaleb(-30)
 SHOWN_PLACES = Decimal(1).scaleb(-24)
 HOUR = Decimal(3600)
@@ -30,10 +31,14 @@ def seconds_of(text: str, column: str) -> int:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
+@lru_cache(maxsize=1 << 16)
 def hours_held(count: Decimal | int, seconds: Decimal | int) -> str:
     """`count` things held for some seconds, in hours, as canonical text. A third of an hour has thirty threes."""
     product = EXACT.multiply(Decimal(count), Decimal(seconds))
-    return exact_text(EXACT.divide(product, HOUR).quantize(PLACES, context=EXACT))
+    try:
+        return exact_text(EXACT.divide(product, HOUR).quantize(PLACES, context=EXACT))
+    except InvalidOperation:
+        raise RowFault("", f"{product:.3E}", "is more than anything is held") from None
 
 
 def sum_of_hours(hours: Decimal) -> str:

@@ -61,6 +61,14 @@ def instant(moment: datetime, zone: ZoneInfo) -> Instant:
     return Instant(utc.isoformat(), utc, moment.astimezone(zone).date().replace(day=1))
 
 
+def later(start: Instant, span: timedelta, zone: ZoneInfo, column: str) -> Instant:
+    """The instant a span after another; beyond the calendar is a `RowFault`."""
+    try:
+        return instant(start.at + span, zone)
+    except OverflowError:
+        raise RowFault(column, start.text, "lies at the end of the calendar") from None
+
+
 def time_reader(
     zone: ZoneInfo, *, date_order: str | None = None, on_offset: Callable[[], None] | None = None
 ) -> TimeReader:
