@@ -96,7 +96,7 @@ def test_an_older_delivery_is_stored_and_not_activated():
     source = factories.source()
     deliver(source, focus({"BilledCost": "10"}), issued_at="2026-04-10")
 
-    older = deliver(source, focus({"BilledCost": "8"}), issued_at="2026-04-05")
+    older = deliver(source, focus({"BilledCost": "8", "EffectiveCost": "8"}), issued_at="2026-04-05")
 
     assert (older["status"], older["warnings"]) == ("stored", {"older": 1})
     assert total() == 10

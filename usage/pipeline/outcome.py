@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from core.money import EXACT, exact_text
+from core.vocabulary import ChargeCategory
 
 from ..models import Import, RejectedRow
 from ..reading.durations import sum_of_hours
@@ -20,11 +21,11 @@ from .swap import Swap
 ERRORS_SHOWN = 100
 COSTS = ("billed", "effective", "list", "contracted")
 FIGURES = """
-    SELECT r.currency, m.charge_category, m.state, count(*),
+    SELECT r.currency, m.charge_category, m.state, k.extra ? 'CommitmentDiscountId', count(*),
            sum(r.billed), sum(r.effective), sum(r.list_cost), sum(r.contracted),
            sum(r.accelerator_hours), sum(r.cpu_core_hours), min(r.usage_start), max(r.usage_end)
     FROM {rows} r JOIN usage_keyset k ON k.id = r.key_set_id JOIN usage_meter m ON m.id = k.meter_id
-    WHERE {where} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    WHERE {where} GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """
 
 
@@ -58,7 +59,7 @@ def summed(figures: list[tuple]) -> dict[str, Any]:
     )
     states: dict[str, dict[str, Any]] = defaultdict(lambda: {"rows": 0, "accelerator_hours": Decimal(0)})
     accelerator_hours = cpu_core_hours = Decimal(0)
-    for currency, charge, state, rows, *numbers, _first, _last in figures:
+    for currency, charge, state, _committed, rows, *numbers, _first, _last in figures:
         costs, (accelerated, cores) = numbers[:4], numbers[4:]
         if currency:
             total = totals.setdefault(currency, dict.fromkeys(COSTS, Decimal(0)))
@@ -85,6 +86,19 @@ def summed(figures: list[tuple]) -> dict[str, Any]:
         "first_usage": min((row[-2] for row in figures), default=None),
         "last_usage": max((row[-1] for row in figures), default=None),
     }
+
+
+FAR = Decimal("0.2")
+
+
+def is_effective_far_from_billed(figures: list[tuple]) -> bool:
+    """Where no commitment explains it, the two costs of some currency differ by more than a fifth."""
+    sums: dict[str, list[Decimal]] = defaultdict(lambda: [Decimal(0), Decimal(0)])
+    for currency, charge, _state, committed, _rows, billed, effective, *_rest in figures:
+        if charge != ChargeCategory.PURCHASE and not committed:
+            sums[currency][0] += billed or Decimal(0)
+            sums[currency][1] += effective or Decimal(0)
+    return any(abs(billed - effective) > FAR * abs(billed) for billed, effective in sums.values() if billed)
 
 
 def _texts(value: Any) -> Any:

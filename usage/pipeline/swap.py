@@ -192,7 +192,7 @@ class Swapper:
 
     def _hold_if_doubtful(self, swap: Swap) -> None:
         """Nothing where something was, or much less than there was, waits for a person."""
-        if not swap.closed:
+        if not swap.closed or self._settings.drop_limit == 1:
             return
         reasons = []
         for scope, currency, before, after in self._before_and_after():

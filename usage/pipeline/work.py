@@ -233,7 +233,8 @@ class Work:
             status = Import.Status.LIVE if swap.changed else Import.Status.UNCHANGED
             if swap.older and not swap.scopes:
                 status = Import.Status.STORED
-            self._end(status, **self._figures(live, swap, swap.scopes + swap.older))
+            figures = self._figures(live, swap, swap.scopes + swap.older)
+            self._end(status, **figures)
         if swap.written + swap.closed > MANY_ROWS:
             refresh_statistics()
 
@@ -275,6 +276,8 @@ class Work:
             figures = outcome.figures_of_log(self._staging)
         else:
             figures = outcome.figures_of_staging(self._staging)
+        if self._delivery.format == "focus" and outcome.is_effective_far_from_billed(figures):
+            self._notes.warn_once("effective_far_from_billed")
         sums = outcome.summed(figures)
         sums |= {name: moment.isoformat() for name in ("first_usage", "last_usage") if (moment := sums[name])}
         return {

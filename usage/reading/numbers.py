@@ -16,7 +16,7 @@ from .faults import RowFault
 NULLS = frozenset(["", "NULL", "null", "(null)", "None", "''"])
 """Whole values that stand for nothing. Zero is a value."""
 
-CANONICAL = re.compile(r"(?:0|-?(?:[1-9][0-9]*|0(?=\.))(?:\.[0-9]*[1-9])?)").fullmatch
+CANONICAL = re.compile(r"(?:0|-?(?:[1-9][0-9]{0,49}|0(?=\.))(?:\.[0-9]{0,48}[1-9])?)").fullmatch
 """A number in its one shortest spelling: `0`, `13`, `-0.25`; not `-0`, `1.50`, `.5`."""
 FOCUS_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E-?[0-9]{1,3})?")
 NATIVE_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")

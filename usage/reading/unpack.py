@@ -115,12 +115,10 @@ class Delivery:
             self.magic = file.read(4)
         if self.magic[:2] in UTF16:
             raise FileRefused(_("The file is UTF-16. Save it as UTF-8."))
+        if self.magic == PARQUET:
+            raise FileRefused(_("The file is Parquet. Deliver the export as CSV."))
         if self.magic == EMPTY_ZIP:
             raise FileRefused(_("The archive holds no file."))
-
-    @property
-    def is_parquet(self) -> bool:
-        return self.magic == PARQUET
 
     def parts(self) -> Iterator[tuple[str, io.BufferedReader, Unpacked]]:
         """Every part: its name, a buffered reader of its bytes, and the counter beneath it."""
