@@ -22,17 +22,17 @@ Answer = Mapping[str, Any]
 def fill(estimate: Estimate, plan: Plan, answer: Answer) -> None:
     """Set what an estimate keeps of its plan and of the answer. Totals stay empty where the answer has none."""
     total = answer["cost"]["total"]
+    ask = as_money(answer["ask"]["total"], plan.currency)
+    money = {name: as_money(total[name], plan.currency) for name in ("mean", "p10", "p50", "p90")}
     estimate.plan = plan.document
     estimate.answer = answer
     estimate.name = plan.name
     estimate.currency = plan.currency
     estimate.engine_version = answer["engine_version"]
     estimate.samples = answer["samples"]
-    estimate.total_mean = as_money(total["mean"], plan.currency)
-    estimate.total_p10 = as_money(total["p10"], plan.currency)
-    estimate.total_p50 = as_money(total["p50"], plan.currency)
-    estimate.total_p90 = as_money(total["p90"], plan.currency)
-    estimate.ask_total = as_money(answer["ask"]["total"], plan.currency)
+    estimate.total_mean, estimate.total_p10 = money["mean"], money["p10"]
+    estimate.total_p50, estimate.total_p90 = money["p50"], money["p90"]
+    estimate.ask_total = ask
 
 
 def as_money(number: float | None, currency: str) -> Decimal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
@@ -14,7 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError
+from core.errors import DomainError, Fault
 from estimates.engine.plan import parse_plan
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
@@ -24,6 +25,8 @@ from .catalogue_files import shipped_accelerators, shipped_prices
 from .models import OFFER, Accelerator, Estimate, EstimatePrice, EstimateRevision, Price, Verification
 from .price_facts import PriceFacts, read_price
 from .queries import PlanDocument
+
+logger = logging.getLogger(__name__)
 
 PRICES_LOCK = 4_172_001
 """Advisory lock: shared while estimates are made from the prices, exclusive while prices are added."""
@@ -184,7 +187,7 @@ def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     if not locked:
         return 0
     today = Organisation.current().today(now)
-    results = queries.answers_for([(estimate.plan, estimate.samples) for estimate in locked], prices_on=today)
+    results = _answers_of(locked, today)
     revisions = [
         revision
         for estimate, result in zip(locked, results, strict=True)
@@ -195,6 +198,24 @@ def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     return len(locked)
 
 
+def _answers_of(estimates: Sequence[Estimate], today: date) -> list[queries.Result]:
+    """The answers, computed together; where one of them breaks, each by itself, so that the others go on."""
+    wanted = [(estimate.plan, estimate.samples) for estimate in estimates]
+    try:
+        return queries.answers_for(wanted, prices_on=today)
+    except Exception:
+        logger.exception("a batch of %s estimates broke; each is computed by itself", len(wanted))
+    return [_answer_alone(estimate, today) for estimate in estimates]
+
+
+def _answer_alone(estimate: Estimate, today: date) -> queries.Result:
+    try:
+        return queries.answers_for([(estimate.plan, estimate.samples)], prices_on=today)[0]
+    except Exception:
+        logger.exception("estimate %s broke", estimate.pk)
+        return queries.Result(faults=(Fault("", None, _("The computation broke; the log of the worker says why.")),))
+
+
 def _follow_prices(
     estimate: Estimate, result: queries.Result, *, today: date, now: datetime
 ) -> EstimateRevision | None:
@@ -203,7 +224,11 @@ def _follow_prices(
         estimate.refusal = result.refusal
         return None
     before, old_total, price = estimate.answer, estimate.total_mean, estimate.stale_price_id
-    answers.fill(estimate, result.plan, result.answer)
+    try:
+        answers.fill(estimate, result.plan, result.answer)
+    except DomainError as refused:
+        estimate.refusal = refused.message
+        return None
     estimate.prices_on, estimate.computed_at = today, now
     estimate.stale_since, estimate.stale_price, estimate.refusal = None, None, ""
     if result.answer["price_keys"] != before["price_keys"]:

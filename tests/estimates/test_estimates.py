@@ -174,6 +174,28 @@ def test_a_draft_that_is_refused_now_keeps_its_answer_and_says_why(book):
     assert other.stale_since is None
 
 
+def test_a_draft_that_breaks_the_engine_does_not_hold_up_the_others(book, monkeypatch):
+    broken = factories.estimate(book.alice, book.project, name="broken")
+    other = factories.estimate(book.bob, book.project)
+    factories.price(amount="3", valid_from="2026-06-01")
+    whole = queries.answers_for
+
+    def breaking(wanted, **more):
+        if any(document["name"] == "broken" for document, _samples in wanted):
+            raise ZeroDivisionError
+        return whole(wanted, **more)
+
+    monkeypatch.setattr(queries, "answers_for", breaking)
+
+    tasks.recompute_stale()
+
+    broken.refresh_from_db()
+    other.refresh_from_db()
+    assert "broke" in broken.refusal
+    assert broken.total_mean == pytest.approx(Decimal("2000.20"), abs=Decimal("0.01"))
+    assert other.total_mean == pytest.approx(Decimal("3000.30"), abs=Decimal("0.01"))
+
+
 def test_a_frozen_estimate_cannot_be_changed_even_by_hand(book):
     frozen = services.freeze_estimate(factories.estimate(book.alice, book.project), by=book.alice)
 
