@@ -189,6 +189,11 @@ CELERY_BEAT_SCHEDULE = {
 }
 """The clock takes up what is left as rows, so that a lost broker message loses nothing."""
 
+CAN_START_WITHOUT_LINE = env.str("CAN_START_WITHOUT_LINE", default="warn")
+"""What a job hears whose project has no budget line for it: `warn` lets it run (fail open), `no` does not."""
+if CAN_START_WITHOUT_LINE not in ("yes", "warn", "no"):
+    raise ImproperlyConfigured("CAN_START_WITHOUT_LINE is one of yes, warn, no.")
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "api.authentication.BearerAuthentication",
