@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api import can_start
 from api.line_answers import line_answers
 from api.projects import LineSerializer
 from api.scopes import HasScope
@@ -274,6 +275,7 @@ class MuteView(APIView):
 
 
 urlpatterns = [
+    *can_start.urlpatterns,
     path("lines/", LinesView.as_view(), name="api-lines"),
     path("lines/<int:line_id>/", LineView.as_view(), name="api-line"),
     path("lines/<int:line_id>/grant/", GrantView.as_view(), name="api-line-grant"),

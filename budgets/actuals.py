@@ -22,18 +22,22 @@ COST_OF_LINES = f"""
      AND used.day <= CASE WHEN line.basis = 'effective' THEN least(line."end" - 1, %(on)s) ELSE %(on)s END
      AND (line.basis = 'effective'
        OR (used.billing_month >= date_trunc('month', line.start) AND used.billing_month < line."end"))
-     AND (line.task_type = used.task_type
-       OR (line.task_type = '' AND (used.task_type = '' OR NOT EXISTS (
-            SELECT 1 FROM budgets_budgetline narrower
-            WHERE narrower.project_id = line.project_id AND narrower.category = line.category
-              AND narrower.task_type = used.task_type
-              AND used.day >= narrower.start AND used.day < narrower."end"))))
+     AND line.task_type IN ('', used.task_type)
     JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
      AND meter.source_id IN {BEARS_MONEY}
     WHERE line.id = ANY (%(lines)s) AND used.currency <> ''
+      AND (line.task_type = used.task_type OR used.task_type = '' OR NOT EXISTS (
+            SELECT 1 FROM budgets_budgetline narrower
+            WHERE narrower.project_id = line.project_id AND narrower.category = line.category
+              AND narrower.task_type = used.task_type
+              AND meter.charge_category = ANY (narrower.charge_categories)
+              AND CASE WHEN narrower.basis = 'effective'
+                       THEN used.day >= narrower.start AND used.day < narrower."end"
+                       ELSE used.billing_month >= date_trunc('month', narrower.start)
+                        AND used.billing_month < narrower."end" END))
 """
 """What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of one
-task type takes its cost away from the line of all of them."""
+task type takes the cost that it counts away from the line of all of them."""
 
 AMOUNT = "sum(CASE WHEN line.basis = 'billed' THEN used.billed ELSE used.effective END)"
 MONTH = "CASE WHEN line.basis = 'billed' THEN used.billing_month ELSE date_trunc('month', used.day)::date END"

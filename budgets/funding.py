@@ -50,7 +50,7 @@ class Funding:
     @property
     def short(self) -> Decimal:
         """What is missing even with the new money."""
-        return shortfall(self.change, self.before.headroom + self.new_money, self.before.currency)
+        return shortfall(self.change, self.before.free + self.new_money, self.before.currency)
 
     @property
     def after(self) -> LineStatus:
@@ -73,16 +73,22 @@ def asked_by_category(version: ProposalVersion) -> dict[str, dict[Month, Decimal
 def fundings(
     version: ProposalVersion, decisions: Sequence[LineDecision], *, now: datetime | None = None
 ) -> list[Funding]:
-    """What the decisions do to the lines of the project, as those stand at this moment."""
+    """What the decisions do to the lines of the project, as those stand at this moment.
+
+    What the proposal holds in a category that is not decided on is given back: the version no longer asks for it.
+    """
     lines = list(version.proposal.project.lines.order_by("pk"))
     statuses = line_statuses(lines, now=now)
     asked = asked_by_category(version)
     project = version.proposal.project
     life = project_period({month for months in asked.values() for month in months}, project.starts_on, project.ends_on)
     fiscal_start = Organisation.current().fiscal_year_starts_in
+    decided = {decision.category for decision in decisions}
+    held = {line.category for line in lines if _held(statuses[line.pk], version.proposal.reference)}
+    given_back = [LineDecision(category, ZERO) for category in sorted(held - decided)]
     return [
         funding
-        for decision in decisions
+        for decision in [*decisions, *given_back]
         for funding in _of_category(
             version,
             decision,
@@ -120,7 +126,7 @@ def _of_category(
     amounts.update(spread(decision.amount, weights, version.currency) if weights else {})
     nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, (), ())
     changes = {key: max(ZERO, amount - held.get(key, ZERO)) for key, amount in amounts.items()}
-    headrooms = {key: statuses[key].headroom if key > 0 else ZERO for key in amounts}
+    headrooms = {key: statuses[key].free if key > 0 else ZERO for key in amounts}
     if decision.new_money is None:
         money = {
             key: shortfall(changes[key], headrooms[key], version.currency) if changes[key] else ZERO for key in amounts

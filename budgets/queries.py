@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
 from core.months import Month, midnight
@@ -17,7 +17,7 @@ from teams.rates import RateTable, rate_table
 from . import approvers
 from .actuals import Metered, metered
 from .consumption import Commitment
-from .models import BudgetLine, Entry, Proposal
+from .models import BudgetLine, Entry, Hold, Proposal
 from .periods import calendar_period
 from .status import LedgerFacts, LineStatus, convert, status_of
 
@@ -47,6 +47,7 @@ def line_statuses(
     costs: dict[int, list[Metered]] = defaultdict(list)
     for cost in metered(ids, on=on):
         costs[cost.line_id].append(cost)
+    held = held_for_jobs(ids, now=now or timezone.now())
     rates = rates_for(lines, (cost.currency for of_line in costs.values() for cost in of_line), now=now)
     return {
         line.pk: status_of(
@@ -58,9 +59,16 @@ def line_statuses(
                 rates,
             ),
             others_consume=line.consumes_open_commitments,
+            held=held.get(line.pk, ZERO),
         )
         for line in lines
     }
+
+
+def held_for_jobs(line_ids: Sequence[int], *, now: datetime) -> dict[int, Decimal]:
+    """What is set aside on each line for jobs that are about to start. A proposal's own money covers its own jobs."""
+    holds = Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True)
+    return dict(holds.values_list("line").annotate(sum=Sum("amount")).order_by())
 
 
 def rates_for(lines: Iterable[BudgetLine], paid_in: Iterable[str], *, now: datetime | None = None) -> RateTable:
@@ -73,16 +81,18 @@ def rates_for(lines: Iterable[BudgetLine], paid_in: Iterable[str], *, now: datet
 def ledger_facts(line_ids: Iterable[int], *, on: date | None = None) -> dict[int, LedgerFacts]:
     """What the entries say of each line, up to and with a day of the organisation's calendar."""
     entries = Entry.objects.filter(line__in=line_ids).select_related("proposal").order_by("at", "id")
+    end_of_day = None
     if on is not None:
-        entries = entries.filter(at__lt=midnight(on + timedelta(days=1), Organisation.current().zone))
+        end_of_day = midnight(on + timedelta(days=1), Organisation.current().zone)
+        entries = entries.filter(at__lt=end_of_day)
     by_line: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_line[entry.line_id].append(entry)
-    return {line_id: read_ledger(by_line[line_id]) for line_id in line_ids}
+    return {line_id: read_ledger(by_line[line_id], before=end_of_day) for line_id in line_ids}
 
 
-def read_ledger(entries: Sequence[Entry]) -> LedgerFacts:
-    """The sums of a line's entries, and its commitments oldest first."""
+def read_ledger(entries: Sequence[Entry], *, before: datetime | None = None) -> LedgerFacts:
+    """The sums of a line's entries, and its commitments oldest first; proposals are closed that were so `before`."""
     released: dict[str, Decimal] = defaultdict(lambda: ZERO)
     for entry in entries:
         if entry.kind == Entry.Kind.RELEASE:
@@ -97,7 +107,9 @@ def read_ledger(entries: Sequence[Entry]) -> LedgerFacts:
         ],
         released=dict(released),
         closed=frozenset(
-            f"P-{entry.proposal_id}" for entry in entries if entry.proposal and entry.proposal.closed_at is not None
+            f"P-{entry.proposal_id}"
+            for entry in entries
+            if entry.proposal and (closed_at := entry.proposal.closed_at) and (before is None or closed_at < before)
         ),
     )
 

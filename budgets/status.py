@@ -62,10 +62,16 @@ class LineStatus:
     promises: Mapping[str, Promise]
     consumed: tuple[tuple[Decimal, Decimal], ...]
     rates_missing: tuple[tuple[Month, str], ...]
+    held: Decimal = ZERO
 
     @property
     def headroom(self) -> Decimal:
         return EXACT.subtract(EXACT.subtract(self.budget, self.actual), self.committed)
+
+    @property
+    def free(self) -> Decimal:
+        """What may still be promised: headroom less what is held for jobs that are about to start."""
+        return EXACT.subtract(self.headroom, self.held)
 
     @property
     def execution_rate(self) -> Decimal | None:
@@ -97,9 +103,11 @@ def worth_in(currency: str, paid_in: str, month: date, amount: Decimal, rates: R
     return None if rate is None else EXACT.multiply(amount, rate)
 
 
-def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool) -> LineStatus:
+def status_of(
+    currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool, held: Decimal = ZERO
+) -> LineStatus:
     """The status of a line from what its ledger and its meters say."""
-    held = standing(
+    holdings = standing(
         ledger.commitments,
         ledger.released,
         spent.own,
@@ -111,9 +119,10 @@ def status_of(currency: str, ledger: LedgerFacts, spent: Spent, *, others_consum
         currency=currency,
         budget=ledger.budget,
         actual=EXACT.add(spent.total, ledger.amortised),
-        committed=sum((promise.remaining for promise in held.promises.values()), ZERO),
+        committed=sum((promise.remaining for promise in holdings.promises.values()), ZERO),
         others_spent=spent.others,
-        promises=held.promises,
-        consumed=held.consumed,
+        promises=holdings.promises,
+        consumed=holdings.consumed,
         rates_missing=spent.rates_missing,
+        held=held,
     )

@@ -1,6 +1,7 @@
 """Django finds an app's models here: lines, proposals, approval, ledger."""
 
 from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation, InputComment
+from .holds import Hold
 from .ledger import Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
@@ -14,6 +15,7 @@ __all__ = [
     "DecisionLine",
     "Delegation",
     "Entry",
+    "Hold",
     "InputComment",
     "Proposal",
     "ProposalVersion",

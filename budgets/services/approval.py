@@ -56,7 +56,7 @@ def approve_proposal(
     asked = {
         category: sum(months.values(), Decimal(0)) for category, months in asked_by_category(current.version).items()
     }
-    decided = list(lines) if lines is not None else earlier_decision(current, asked)
+    decided = with_every_category(lines, asked) if lines is not None else earlier_decision(current, asked)
     check_lines(decided, asked, current.version.currency)
     is_whole = {line.category: line.amount for line in decided if line.amount} == asked
     if not is_whole:
@@ -184,6 +184,12 @@ def earlier_decision(step: ApprovalStep, asked: Mapping[str, Decimal]) -> list[L
     return [LineDecision(line.category, line.amount, reason=line.reason) for line in before.lines.all()]
 
 
+def with_every_category(lines: Sequence[LineDecision], asked: Mapping[str, Decimal]) -> list[LineDecision]:
+    """The decisions, and nothing approved for each category that is asked for and left out of them."""
+    stated = {line.category for line in lines}
+    return [*lines, *(LineDecision(category, Decimal(0)) for category in asked if category not in stated)]
+
+
 def check_lines(decided: Sequence[LineDecision], asked: Mapping[str, Decimal], currency: str) -> None:
     """Every amount is between nothing and what is asked, once per category; a cut of a protected cost says why."""
     faults = []
@@ -245,7 +251,7 @@ def open_and_lock(
                 why=proposal.reference,
             )
     lock_lines(
-        proposal.project.lines.filter(category__in=[line.category for line in decided]).values_list("pk", flat=True)
+        proposal.project.lines.filter(category__in={each.category for each in plan}).values_list("pk", flat=True)
     )
     return [each for each in fundings(version, decided, now=now) if each.line is not None]
 

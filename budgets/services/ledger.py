@@ -212,12 +212,12 @@ def check_reason(reason: str) -> None:
 def check_headroom(line: BudgetLine, status: LineStatus, needed: Decimal) -> None:
     """Is that much free? Where a rate is missing nobody can say, so nothing is promised."""
     check_rates(line, status)
-    if status.headroom < needed:
+    if status.free < needed:
         raise DomainError(
             _("%(line)s has a headroom of %(headroom)s %(currency)s, less than %(needed)s.")
             % {
                 "line": line,
-                "headroom": exact_text(status.headroom),
+                "headroom": exact_text(status.free),
                 "currency": line.currency,
                 "needed": exact_text(needed),
             },

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from budgets.queries import line_status, line_statuses, project_status
+from budgets.services import proposals
 from core.months import Month, Period
 from teams.models import ClosedMonth, ExchangeRate
 from tests.budgets import factories
@@ -162,9 +163,9 @@ def test_the_status_of_many_lines_costs_as_many_queries_as_that_of_one(stage, dj
     for category in ("compute", "data", "storage"):
         factories.cost(stage.project, 1, category=category, currency="EUR")
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         one = line_statuses(lines[:1], now=NOW)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         many = line_statuses(lines, now=NOW)
 
     assert len(one) == 1
@@ -176,3 +177,36 @@ def test_a_project_shows_its_own_lines_only(stage):
     factories.line(stage.other_project, granted=2)
 
     assert list(project_status(stage.project)) == [mine]
+
+
+def test_what_the_line_of_one_task_type_does_not_count_stays_on_the_line_of_all(stage):
+    broad = factories.line(stage.project, granted=1000)
+    february = Period(date(2027, 2, 1), date(2027, 3, 1))
+    narrow = factories.line(
+        stage.project,
+        granted=1000,
+        task_type="finetune",
+        period=february,
+        basis="billed",
+        charge_categories=["Usage"],
+    )
+    tuned = {"task_type": "finetune", "day": date(2027, 2, 28)}
+    factories.cost(stage.project, 1, **tuned)
+    factories.cost(stage.project, 2, charge_category="Tax", **tuned)
+    factories.cost(stage.project, 4, billing_month=date(2027, 3, 1), **tuned)
+    factories.cost(stage.project, 8, task_type="finetune", day=date(2027, 1, 31), billing_month=date(2027, 2, 1))
+
+    assert line_status(narrow, now=NOW).actual == 1 + 8
+    assert line_status(broad, now=NOW).actual == 2 + 4
+
+
+def test_a_past_day_shows_what_a_proposal_held_that_was_closed_later(stage):
+    line = factories.line(stage.project, granted=1000)
+    proposal, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 400})
+    factories.entry(line, "commit", 400, proposal=proposal, at=datetime(2027, 1, 5, tzinfo=UTC))
+    proposal.state = "approved"
+    proposal.save()
+    proposals.close_proposal(proposal, by=stage.alice, now=datetime(2027, 3, 1, tzinfo=UTC))
+
+    assert line_status(line, on=date(2027, 2, 1), now=NOW).committed == 400
+    assert line_status(line, on=date(2027, 3, 1), now=NOW).committed == 0

@@ -1,0 +1,120 @@
+"""May this job start? Answered from the headroom of its line; with a hold, if one is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError
+from core.money import exact_text
+from core.months import Month
+from teams import activity
+from teams.models import Organisation, Project, User
+
+from ..locks import lock_lines
+from ..models import BudgetLine, Hold, Proposal, Threshold
+from ..placing import LinePlace, line_for
+from ..queries import line_status
+from ..status import LineStatus
+from .ledger import check_amount
+
+HOLD_LIFE = timedelta(hours=6)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What asks to start: its name, what it will cost, of what kind, and for which proposal."""
+
+    name: str
+    amount: Decimal
+    category: str = "compute"
+    task_type: str = ""
+    proposal: Proposal | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """The answer: yes, warn or no; why; from which line."""
+
+    answer: str
+    reason: str
+    line: BudgetLine | None = None
+    headroom: Decimal | None = None
+    hold: Hold | None = None
+
+
+def line_of_job(project: Project, job: Job, now: datetime) -> BudgetLine | None:
+    """The open line that the job's cost will count on today."""
+    today = Organisation.current().today(now)
+    lines = [line for line in project.lines.open().filter(category=job.category) if today in line.period]
+    places = [LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines]
+    place = line_for(places, job.task_type, Month.of(today))
+    return next((line for line in lines if place is not None and line.pk == place.key), None)
+
+
+@transaction.atomic
+def ask_to_start(project: Project, job: Job, *, by: User, hold: bool, now: datetime) -> Start:
+    """Answer, and hold the money where that is asked and the answer is not no. Asking again for the same job renews
+    its hold, and never counts it twice."""
+    check_amount(job.amount, project.currency)
+    found = line_of_job(project, job, now)
+    if found is None:
+        return Start(
+            settings.CAN_START_WITHOUT_LINE,
+            _("There is no open budget line for %(category)s today.") % {"category": job.category},
+        )
+    line = lock_lines([found.pk])[found.pk]
+    Hold.objects.filter(line=line, job=job.name, ended_at__isnull=True).update(ended_at=now)
+    status = line_status(line, now=now)
+    room = room_for(job, status, line, now)
+    answer, reason = answer_for(job, status, line, room)
+    if answer == "no" or not hold:
+        return Start(answer, reason, line, room)
+    kept = Hold.objects.create(
+        line=line, job=job.name, amount=job.amount, proposal=job.proposal, by=by, at=now, expires_at=now + HOLD_LIFE
+    )
+    return Start(answer, reason, line, room, kept)
+
+
+def room_for(job: Job, status: LineStatus, line: BudgetLine, now: datetime) -> Decimal:
+    """What the job may draw on: what is free, and what its own proposal still holds beyond its other jobs."""
+    if job.proposal is None:
+        return status.free
+    promise = status.promises.get(job.proposal.reference)
+    others = Hold.objects.in_force(now).filter(line=line, proposal=job.proposal).values_list("amount", flat=True)
+    own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - sum(others, Decimal(0)))
+    return max(status.free, Decimal(0)) + own
+
+
+def answer_for(job: Job, status: LineStatus, line: BudgetLine, room: Decimal) -> tuple[str, str]:
+    facts = {"line": line, "room": exact_text(room), "currency": line.currency, "amount": exact_text(job.amount)}
+    if line.frozen_at:
+        return "no", _("%(line)s is frozen since its limit was reached.") % facts
+    if job.amount > room:
+        return "no", _("%(line)s has %(room)s %(currency)s left for it, less than %(amount)s.") % facts
+    if status.rates_missing:
+        return "warn", _("%(line)s has cost whose exchange rate is not stored; less may be left than it seems.") % facts
+    warning = (
+        Threshold.objects.filter(line=line, active=True, basis=Threshold.Basis.ACTUAL, share__lt=1)
+        .order_by("share")
+        .values_list("share", flat=True)
+        .first()
+    )
+    if warning is not None and status.actual + job.amount >= warning * status.budget:
+        return "warn", _("With it, %(line)s passes its warning line.") % facts
+    return "yes", _("%(line)s has %(room)s %(currency)s left for it.") % facts
+
+
+@transaction.atomic
+def end_hold(project: Project, job: str, *, by: User, now: datetime) -> int:
+    """The job has started and is metered, or will not run: its hold is over."""
+    ended = Hold.objects.filter(line__project=project, job=job, ended_at__isnull=True).update(ended_at=now)
+    if not ended:
+        raise DomainError(_("No hold of the job %(job)s is in force.") % {"job": job}, code="not_found")
+    activity.record("hold.ended", by=by, project=project, job=job)
+    return ended

@@ -1,0 +1,81 @@
+"""Amendments: a later version of an approved proposal, decided beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+
+from budgets.funding import LineDecision
+from budgets.models import AskLine, BudgetLine, ProposalVersion
+from budgets.queries import line_status
+from budgets.services import approval, proposals
+from core.errors import DomainError
+from tests.budgets import factories
+
+NOW = datetime(2027, 2, 1, 9, tzinfo=UTC)
+ASK = {("compute", "2027-02"): 800, ("network", "2027-02"): 50}
+
+
+def amended(stage, proposal, asks):
+    """The next version of an approved proposal, submitted, and its first step."""
+    version = ProposalVersion.objects.create(
+        proposal=proposal,
+        number=2,
+        estimate=factories.estimate(stage.project, stage.alice, asks, frozen=True),
+        currency="USD",
+        state=ProposalVersion.State.SUBMITTED,
+        ask_total=sum(asks.values()),
+        submitted_by=stage.alice,
+        submitted_at=NOW,
+    )
+    by_category: dict[str, Decimal] = {}
+    for (category, month), amount in asks.items():
+        AskLine.objects.create(
+            version=version, category=category, month=date.fromisoformat(f"{month}-01"), amount=amount
+        )
+        by_category[category] = by_category.get(category, Decimal(0)) + amount
+    proposals.lay_out_steps(proposal, version, by_category, by=stage.alice, now=NOW)
+    version.save()
+    return version.steps.order_by("number")[0]
+
+
+def committed(category):
+    return line_status(BudgetLine.objects.get(category=category), now=NOW).committed
+
+
+def test_what_an_amendment_no_longer_asks_for_is_released(stage):
+    proposal, step = factories.submitted(stage.project, stage.alice, ASK)
+    approval.approve_proposal(step, by=stage.manager, now=NOW)
+    assert committed("network") == 50
+
+    approval.approve_proposal(amended(stage, proposal, {("compute", "2027-02"): 700}), by=stage.manager, now=NOW)
+
+    assert (committed("compute"), committed("network")) == (700, 0)
+
+
+def test_a_category_left_out_of_the_decision_on_an_amendment_is_approved_with_nothing(stage):
+    proposal, step = factories.submitted(stage.project, stage.alice, ASK)
+    approval.approve_proposal(step, by=stage.manager, now=NOW)
+
+    approval.approve_proposal(
+        amended(stage, proposal, ASK),
+        by=stage.manager,
+        lines=[LineDecision("compute", Decimal(800))],
+        reason="No transfers between regions",
+        now=NOW,
+    )
+
+    assert (committed("compute"), committed("network")) == (800, 0)
+
+
+def test_leaving_a_protected_cost_out_of_the_decision_needs_its_reason_too(stage):
+    _proposal, step = factories.submitted(
+        stage.project, stage.alice, {("compute", "2027-02"): 800, ("data", "2027-02"): 100}
+    )
+
+    with pytest.raises(DomainError, match="protected cost"):
+        approval.approve_proposal(
+            step, by=stage.manager, lines=[LineDecision("compute", Decimal(800))], reason="Too dear", now=NOW
+        )
