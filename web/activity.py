@@ -36,12 +36,12 @@ KINDS = [
     ("project", gettext_lazy("Projects and people")),
 ]
 VERBS_OF_KIND = {
-    "proposal": ("proposal.", "step.", "decision."),
-    "line": ("line.", "entry.", "threshold.", "transfer.", "money."),
+    "proposal": ("proposal.",),
+    "line": ("line.", "hold.", "threshold.", "money.", "hold."),
     "import": ("import.", "source.", "rule.", "rules.", "run."),
-    "price": ("price.", "prices.", "estimate.", "accelerator.", "rate."),
+    "price": ("price.", "prices.", "estimate.", "accelerator."),
     "flag": ("flag.", "retrospective.", "action."),
-    "project": ("project.", "person.", "token.", "team.", "membership."),
+    "project": ("project.", "person.", "token."),
 }
 
 

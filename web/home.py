@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import TypeVar
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, F, OuterRef, Subquery
+from django.db.models import Exists, F, Model, OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -27,6 +28,7 @@ from usage.models import Import
 from web.activity import latest_lines
 from web.requests import PersonRequest
 
+Row = TypeVar("Row", bound=Model)
 LENGTH = 6
 """How many of anything the first page shows; the whole list is one click away."""
 
@@ -64,17 +66,20 @@ def home(request: PersonRequest) -> HttpResponse:
     user, today = request.user, Organisation.current().today(timezone.now())
     visible = Project.objects.visible_to(user)
     doors = what_may(user)
-    flags = overrun_queries.open_flags(user)
-    waiting = budget_queries.proposals_waiting_for(user)
+    flags, flag_count = first_and_count(overrun_queries.open_flags(user))
+    projects = project_rows(visible, today)
+    waiting, waiting_count = first_and_count(
+        budget_queries.proposals_waiting_for(user).select_related("project__team", "requester")
+    )
     retrospectives = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.OPEN)
     words = {
-        "waiting": with_ask(waiting.select_related("project__team", "requester")[:LENGTH]),
-        "waiting_count": waiting.count(),
+        "waiting": with_ask(waiting),
+        "waiting_count": waiting_count,
         "drafts": drafts_of(user),
-        "flags": flags[:LENGTH],
-        "flag_count": flags.count(),
-        "projects": project_rows(visible, today),
-        "project_count": visible.active().count(),
+        "flags": flags,
+        "flag_count": flag_count,
+        "projects": projects,
+        "project_count": visible.active().count() if len(projects) == LENGTH else len(projects),
         "retrospectives": retrospectives.select_related("project")[:LENGTH],
         "lines": latest_lines(Activity.objects.visible_to(user), LENGTH),
         "imports": Import.objects.select_related("source")[:LENGTH] if doors["may_import"] else [],
@@ -97,7 +102,13 @@ def what_may(user: User) -> dict[str, bool]:
     }
 
 
-def with_ask(proposals: Any) -> list[tuple[Proposal, ProposalVersion | None]]:
+def first_and_count(rows: QuerySet[Row]) -> tuple[list[Row], int]:
+    """The first few, and how many there are; counted only where there are more than a few."""
+    first = list(rows[:LENGTH])
+    return first, rows.count() if len(first) == LENGTH else len(first)
+
+
+def with_ask(proposals: Iterable[Proposal]) -> list[tuple[Proposal, ProposalVersion | None]]:
     """Each proposal with the version that is being decided."""
     found = list(proposals)
     submitted = ProposalVersion.objects.filter(proposal__in=found, state=ProposalVersion.State.SUBMITTED)

@@ -50,7 +50,6 @@ SENTENCES: dict[str, str | Promise] = {
     "line.granted": _("{who} granted {money} to {category}: {reason}"),
     "line.frozen": _("{who} froze {category}: {reason}"),
     "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
-    "hold.ended": _("{who} ended the hold of the job {job}"),
     "threshold.added": _("{who} set a threshold on {subject}"),
     "threshold.stopped": _("{who} stopped watching {threshold}"),
     "money.transferred": _("{who} transferred {money} from {source} to {target}"),
