@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from budgets.queries import line_status, line_statuses, project_status
-from budgets.services import proposals
+from budgets.services import approval, proposals
 from core.months import Month, Period
 from teams.models import ClosedMonth, ExchangeRate
 from tests.budgets import factories
@@ -202,10 +202,8 @@ def test_what_the_line_of_one_task_type_does_not_count_stays_on_the_line_of_all(
 
 def test_a_past_day_shows_what_a_proposal_held_that_was_closed_later(stage):
     line = factories.line(stage.project, granted=1000)
-    proposal, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 400})
-    factories.entry(line, "commit", 400, proposal=proposal, at=datetime(2027, 1, 5, tzinfo=UTC))
-    proposal.state = "approved"
-    proposal.save()
+    proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 400})
+    approval.approve_proposal(step, by=stage.manager, now=datetime(2027, 1, 5, tzinfo=UTC))
     proposals.close_proposal(proposal, by=stage.alice, now=datetime(2027, 3, 1, tzinfo=UTC))
 
     assert line_status(line, on=date(2027, 2, 1), now=NOW).committed == 400
