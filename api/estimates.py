@@ -102,10 +102,12 @@ class EstimatePreviewView(APIView):
         body = request.data if isinstance(request.data, bytes) else b""
         try:
             plan = parse_plan(body)
+            on, now = asked.validated_data.get("prices_on"), today()
             answer = queries.answer_for(
                 plan,
-                prices_on=asked.validated_data.get("prices_on") or today(),
+                prices_on=on or now,
                 samples=asked.validated_data.get("samples"),
+                seen_from=on if on and on < now else None,
             )
         except PlanRefused as refused:
             raise said(refused) from None

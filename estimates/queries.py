@@ -34,15 +34,19 @@ SAMPLES = 4000
 MOST_SAMPLES = 100_000
 
 
-def price_book() -> PriceBook:
-    """Every price row, announced ones too. Rows are only added, so a book is good until there is a newer row."""
+def price_book(seen_from: date | None = None) -> PriceBook:
+    """Every price row, announced ones too; seen from a day, only those that start on or before it.
+
+    Rows are only added, so a book is good until there is a newer row.
+    """
     newest = Price.objects.aggregate(newest=Max("id"), rows=Count("id"))
-    return _book_up_to(newest["newest"] or 0, newest["rows"])
+    return _book_up_to(newest["newest"] or 0, newest["rows"], seen_from)
 
 
-@lru_cache(maxsize=4)
-def _book_up_to(newest: int, rows: int) -> PriceBook:
-    return PriceBook(price_row(price) for price in Price.objects.filter(pk__lte=newest).order_by("id"))
+@lru_cache(maxsize=8)
+def _book_up_to(newest: int, rows: int, seen_from: date | None) -> PriceBook:
+    kept = Price.objects.filter(pk__lte=newest).order_by("id")
+    return PriceBook(map(price_row, kept if seen_from is None else kept.filter(valid_from__lte=seen_from)))
 
 
 def price_row(price: Price) -> PriceRow:
@@ -110,23 +114,30 @@ def with_known_items(rows: Sequence[PriceFacts]) -> list[PriceFacts]:
     ]
 
 
-def answer_for(plan: Plan, *, prices_on: date, samples: int | None = None) -> dict[str, Any]:
-    """The engine's answer for a plan at the prices and with the catalogue of now."""
+def answer_for(
+    plan: Plan, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+) -> dict[str, Any]:
+    """The engine's answer for a plan at the prices of a day, with the catalogue of now.
+
+    `seen_from` is a day in the past: what starts after it was not to be seen then.
+    """
     return engine.estimate(
         plan,
-        prices=price_book(),
+        prices=price_book(seen_from),
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
     )
 
 
-def explanation_of(plan: Plan, quantity: str, *, prices_on: date, samples: int | None = None) -> dict[str, Any]:
+def explanation_of(
+    plan: Plan, quantity: str, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+) -> dict[str, Any]:
     """The tree of reasons behind a quantity; UnknownQuantity where the plan has none of this name."""
     return explain(
         plan,
         quantity,
-        prices=price_book(),
+        prices=price_book(seen_from),
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
@@ -147,12 +158,14 @@ class Result:
         return "\n".join(f"{fault.path}: {fault.message}" for fault in self.faults)
 
 
-def difference_of(first: Plan, second: Plan, *, prices_on: date, samples: int | None = None) -> dict[str, Any]:
+def difference_of(
+    first: Plan, second: Plan, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+) -> dict[str, Any]:
     """What makes the second plan cost more or less than the first, by cause, at the same prices."""
     return difference(
         first,
         second,
-        prices=price_book(),
+        prices=price_book(seen_from),
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
@@ -162,7 +175,9 @@ def difference_of(first: Plan, second: Plan, *, prices_on: date, samples: int | 
 PlanDocument = str | bytes | Mapping[str, Any]
 
 
-def answers_for(wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date) -> list[Result]:
+def answers_for(
+    wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date, seen_from: date | None = None
+) -> list[Result]:
     """The answers for many plans, each with its sample count, in order; plans of one shape are computed together."""
     accelerators = accelerator_book()
     results = [_readable(document, accelerators) for document, _samples in wanted]
@@ -172,7 +187,7 @@ def answers_for(wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date) 
         ]
         answered = engine.estimate_many(
             [plan for index in mine if (plan := results[index].plan)],
-            prices=price_book(),
+            prices=price_book(seen_from),
             accelerators=accelerators,
             prices_on=prices_on,
             samples=samples,

@@ -122,12 +122,14 @@ def probabilities(evaluation: Evaluation, index: int, total: Array) -> dict[str,
 
 def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:
     """The price rows used, what had no price, and every question put to the price table."""
+    contexts = list(contexts)
     uses = [use for context in contexts for found in context.uses.values() for use in found]
+    asked = [*(use.key for use in uses), *(key for context in contexts for key in context.compared.values())]
     uses = list({(use.key, use.row and use.row.id): use for use in uses}.values())
     return {
         "prices": [_price(use) for use in uses if use.row is not None],
         "price_missing": [_missing(use) for use in uses if use.row is None],
-        "price_keys": [list(key) for key in dict.fromkeys(tuple(use.key.as_list()) for use in uses)],
+        "price_keys": [key.as_list() for key in dict.fromkeys(asked)],
     }
 
 

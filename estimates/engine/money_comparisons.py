@@ -58,12 +58,13 @@ def _median(context: Context, path: str) -> float:
 
 
 def _price_or_own_figure(context: Context, name: str) -> float | None:
-    """A price for a comparison only: the answer itself does not depend on it."""
+    """A price for a comparison only: no total depends on it."""
     for path in PRICES[name].own_figures:
         given = context.plan.number(path)
         if given is not None:
             return given
-    row = context.prices.on(price_key(context, PRICES[name]), max(context.start, context.prices_on))
+    context.compared[name] = key = price_key(context, PRICES[name])
+    row = context.prices.on(key, max(context.start, context.prices_on))
     return float(row.amount) if row else None
 
 

@@ -207,7 +207,7 @@ def offered_key(
     context: Context, kind: str, item: str, mode: str = "", provider: str | None = None, region: str | None = None
 ) -> PriceKey:
     """With the provider and region of the plan. Only accelerators insist on them: what stands around them is asked
-    of the same provider first, and of any where that one has no price."""
+    of the same provider first, and of any where that one has no price, or nobody has."""
     plan = context.plan
     provider = listed_name(provider or plan.text("compute.provider") or "")
     region = listed_name(region or plan.text("compute.region") or "")
@@ -217,13 +217,8 @@ def offered_key(
     key = PriceKey(kind, item, provider, region, mode, plan.currency)
     if kind in ("accelerator", "instance") or context.prices.answers(key):
         return key
-    for looser in (
-        PriceKey(kind, item, provider, "", mode, plan.currency),
-        PriceKey(kind, item, "", "", mode, plan.currency),
-    ):
-        if context.prices.answers(looser):
-            return looser
-    return key
+    of_provider = PriceKey(kind, item, provider, "", mode, plan.currency)
+    return of_provider if context.prices.answers(of_provider) else PriceKey(kind, item, "", "", mode, plan.currency)
 
 
 def listed_name(text: str) -> str:

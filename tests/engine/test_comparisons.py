@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from datetime import date
 
 import pytest
 
+from estimates.engine.books import PriceBook
 from estimates.engine.explain import UnknownQuantity, explain
 from estimates.engine.plan import parse_plan
-from tests.engine.makers import CATALOGUE, PRICES, TODAY, estimated, p50, pretrain
+from tests.engine.makers import CATALOGUE, PRICES, TODAY, estimated, p50, pretrain, price
 
 OWN = {"capital": 40_000, "life_hours": 40_000, "occupancy": 0.5, "pue": 1.0, "electricity_price": 0.0}
 
@@ -29,6 +31,19 @@ def test_a_comparison_that_lacks_a_price_says_which() -> None:
     found = estimated(pretrain(currency="EUR", compute__price_per_accelerator_hour=2))["comparisons"]["rent_or_own"]
 
     assert found == {"missing": ["price_capital", "price_electricity"]}
+
+
+def test_prices_that_only_comparisons_ask_for_are_among_the_questions_of_the_answer() -> None:
+    dearer = price("purchase", "h100-sxm-80gb", "90000", valid_from=date(2026, 7, 1))
+    rented, dear = (estimated(pretrain(), prices=PriceBook([*PRICES.rows, *more])) for more in ((), (dearer,)))
+
+    keys = [tuple(key) for key in rented["price_keys"]]
+    assert ("purchase", "h100-sxm-80gb", "", "", "", "USD") in keys
+    assert ("electricity", "industrial", "", "", "", "USD") in keys
+    assert len(keys) == len(set(keys))
+    assert not {"purchase", "electricity"} & {use["kind"] for use in rented["price_missing"]}
+    assert dear["cost"] == rented["cost"]
+    assert dear["comparisons"]["rent_or_own"] != rented["comparisons"]["rent_or_own"]
 
 
 def test_one_more_point_of_mfu_is_worth_the_hours_it_saves() -> None:

@@ -66,6 +66,14 @@ def test_a_named_provider_is_insisted_on_for_accelerators() -> None:
     assert named["cost"]["total"]["mean"] is None
 
 
+def test_what_stands_around_accelerators_is_asked_of_anybody_where_nobody_has_a_price() -> None:
+    answer = estimated(pretrain(compute__provider="nebius", compute__price_per_accelerator_hour=2), prices=PriceBook())
+
+    assert {tuple(key) for key in answer["price_keys"] if key[0] == "storage"} >= {
+        ("storage", "hot", "", "", "", "USD")
+    }
+
+
 def test_only_prices_in_the_currency_of_the_plan_count() -> None:
     answered = estimated(pretrain(currency="EUR"))
 
@@ -92,7 +100,8 @@ def test_the_price_of_what_nobody_buys_is_not_asked_for() -> None:
 
     assert answered["price_missing"] == []
     assert answered["cost"]["total"]["mean"] > 0
-    assert {key[0] for key in answered["price_keys"]} == {"storage"}
+    asked_by_comparisons = {"purchase", "electricity"}
+    assert {key[0] for key in answered["price_keys"]} - asked_by_comparisons == {"storage"}
 
 
 def test_the_figure_of_the_plan_wins_over_the_table() -> None:

@@ -65,6 +65,19 @@ def test_a_body_that_is_no_plan_is_refused_and_never_breaks(book, body):
     assert answer.json()["errors"]
 
 
+def test_a_preview_of_a_past_day_does_not_see_what_starts_later(client, stage):
+    factories.accelerator()
+    factories.price(amount="2")
+    factories.price(amount="4", valid_from="2026-04-01")
+    client.force_login(stage.alice)
+
+    answer = client.post(
+        f"{PREVIEW}?prices_on=2026-03-01", factories.plan(start="2026-05-01"), content_type="application/json"
+    ).json()
+
+    assert answer["cost"]["total"]["mean"] == pytest.approx(2000.2, abs=0.01)
+
+
 def test_a_preview_needs_a_signed_in_person(db):
     assert APIClient().post(PREVIEW, YAML, content_type="application/yaml").status_code == 401
 

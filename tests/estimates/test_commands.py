@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import sys
+from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from estimates.models import Price
+from teams.models import Organisation
 from tests.estimates import factories
 
 
@@ -75,6 +78,44 @@ def test_prices_are_those_of_the_day(book, tmp_path):
 
     assert lines[0]["prices_on"] == "2026-03-01"
     assert lines[0]["cost"]["total"]["mean"] == pytest.approx(2000.2, abs=0.01)
+
+
+def test_on_a_past_day_prices_that_start_later_are_not_seen(book, tmp_path):
+    # 1,000.10 hours from May on: at 2 as seen in March 2026, at 4 with the row that starts in April
+    factories.price(amount="4", valid_from="2026-04-01")
+    plan = write(tmp_path, "a.json", start="2026-05-01")
+
+    _status, past, _messages = run("estimate", plan, "--json", "--prices-on", "2026-03-01")
+    _status, present, _messages = run("estimate", plan, "--json")
+
+    assert past[0]["cost"]["total"]["mean"] == pytest.approx(2000.2, abs=0.01)
+    assert [row["amount"] for row in past[0]["prices"]] == [2.0]
+    assert present[0]["cost"]["total"]["mean"] == pytest.approx(4000.4, abs=0.02)
+
+
+def test_announced_prices_hold_for_the_months_they_start_in(book, tmp_path):
+    today = Organisation.current().today(timezone.now())
+    factories.price(amount="4", valid_from=(today + timedelta(days=30)).isoformat())
+    plan = write(tmp_path, "a.json", start=(today + timedelta(days=60)).isoformat())
+
+    totals = [
+        run("estimate", plan, "--json", *asked)[1][0]["cost"]["total"]["mean"]
+        for asked in ([], ["--prices-on", today.isoformat()], ["--prices-on", (today - timedelta(1)).isoformat()])
+    ]
+
+    assert totals == pytest.approx([4000.4, 4000.4, 2000.2], abs=0.02)
+
+
+def test_differences_and_explanations_of_a_past_day_see_what_was_seen_then(book, tmp_path):
+    factories.price(amount="4", valid_from="2026-04-01")
+    first = write(tmp_path, "a.json", start="2026-05-01")
+    second = write(tmp_path, "b.json", start="2026-05-01", data={"tokens": "6.7824e10"})
+
+    _status, told, _messages = run("estimate", first, second, "--diff", "--json", "--prices-on", "2026-03-01")
+    _status, why, _messages = run("estimate", first, "--explain", "total_cost", "--json", "--prices-on", "2026-03-01")
+
+    assert told[0]["difference"] == pytest.approx(2000.2, abs=0.05)
+    assert why[0]["explanation"]["value"]["p50"] == pytest.approx(2000.2, abs=0.01)
 
 
 def test_the_difference_of_two_plans_adds_up(book, tmp_path):

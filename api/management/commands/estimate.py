@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
@@ -34,12 +34,30 @@ class Document:
     text: bytes
 
 
+class View(TypedDict):
+    """The day whose prices are used, and whether it lies behind us: then what starts later is not seen."""
+
+    prices_on: date
+    seen_from: date | None
+
+
+def view_of(asked: date | None, *, today: date) -> View:
+    """Prices as one sees them today, announced ones included, or as one saw them on a past day."""
+    on = asked or today
+    return {"prices_on": on, "seen_from": on if on < today else None}
+
+
 class Command(BaseCommand):
     help = "Estimate training plans (YAML or JSON files, or - for JSON lines on standard input)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("plans", nargs="+", metavar="PLAN")
-        parser.add_argument("--prices-on", type=day, metavar="DATE", help="the day whose prices are used; today")
+        parser.add_argument(
+            "--prices-on",
+            type=day,
+            metavar="DATE",
+            help="the day whose prices are used; today (of a past day: without what starts later)",
+        )
         parser.add_argument("--samples", type=sample_count, default=queries.SAMPLES, metavar="N")
         parser.add_argument("--diff", action="store_true", help="what makes the second of two plans differ")
         parser.add_argument("--explain", default="", metavar="QUANTITY", help="the tree of reasons of a quantity")
@@ -47,14 +65,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         check_call(options)
-        on = options["prices_on"] or Organisation.current().today(timezone.now())
         documents = documents_of(options["plans"], sys.stdin.buffer)
+        view = view_of(options["prices_on"], today=Organisation.current().today(timezone.now()))
         if options["diff"]:
-            outcomes = differences(documents, on, options["samples"])
+            outcomes = differences(documents, view, options["samples"])
         elif options["explain"]:
-            outcomes = explanations(documents, options["explain"], on, options["samples"])
+            outcomes = explanations(documents, options["explain"], view, options["samples"])
         else:
-            outcomes = estimates(documents, on, options["samples"])
+            outcomes = estimates(documents, view, options["samples"])
         refused = False
         for outcome in outcomes:
             refused |= "errors" in outcome
@@ -104,15 +122,15 @@ def documents_of(names: list[str], lines: Iterable[bytes]) -> Iterator[Document]
                 yield Document(f"line {number}", line)
 
 
-def estimates(documents: Iterator[Document], on: date, samples: int) -> Iterator[dict[str, Any]]:
+def estimates(documents: Iterator[Document], view: View, samples: int) -> Iterator[dict[str, Any]]:
     """The answers, in order; plans are taken in portions."""
     while portion := list(islice(documents, AT_ONCE)):
-        results = queries.answers_for([(document.text, samples) for document in portion], prices_on=on)
+        results = queries.answers_for([(document.text, samples) for document in portion], **view)
         for document, result in zip(portion, results, strict=True):
             yield result.answer if result.answer is not None else refused(document, result.faults)
 
 
-def explanations(documents: Iterator[Document], quantity: str, on: date, samples: int) -> Iterator[dict[str, Any]]:
+def explanations(documents: Iterator[Document], quantity: str, view: View, samples: int) -> Iterator[dict[str, Any]]:
     """The tree of one quantity for each plan."""
     for document in documents:
         read = queries.read_plan(document.text)
@@ -120,14 +138,14 @@ def explanations(documents: Iterator[Document], quantity: str, on: date, samples
             yield refused(document, read.faults)
             continue
         try:
-            tree = queries.explanation_of(read.plan, quantity, prices_on=on, samples=samples)
+            tree = queries.explanation_of(read.plan, quantity, **view, samples=samples)
         except UnknownQuantity as unknown:
             yield {"plan": read.plan.name, "errors": [Fault("explain", quantity, str(unknown), "").as_dict()]}
         else:
             yield {"plan": read.plan.name, "quantity": quantity, "explanation": tree}
 
 
-def differences(documents: Iterator[Document], on: date, samples: int) -> Iterator[dict[str, Any]]:
+def differences(documents: Iterator[Document], view: View, samples: int) -> Iterator[dict[str, Any]]:
     """What makes the second plan cost more or less than the first, by cause."""
     pair = [(document, queries.read_plan(document.text)) for document in documents]
     bad = [refused(document, read.faults) for document, read in pair if read.plan is None]
@@ -136,7 +154,7 @@ def differences(documents: Iterator[Document], on: date, samples: int) -> Iterat
         return
     first, second = (read.plan for _document, read in pair)
     if first is not None and second is not None:
-        yield queries.difference_of(first, second, prices_on=on, samples=samples)
+        yield queries.difference_of(first, second, **view, samples=samples)
 
 
 def refused(document: Document, faults: Iterable[Fault]) -> dict[str, Any]:
