@@ -31,7 +31,7 @@ class Said:
 def hints_of(plan: Plan, answer: Answer) -> dict[str, Said]:
     """Sentences by the path of their field."""
     said: dict[str, Said] = {}
-    for source in (peak, count, price, tokens, duplicates, checkpoints, utilisation, roles):
+    for source in (assumed, peak, count, price, tokens, duplicates, checkpoints, utilisation, roles):
         said.update(source(plan, answer))
     return said
 
@@ -40,6 +40,15 @@ def level(answer: Answer, name: str) -> float | None:
     """The middle of a quantity, where the plan has it."""
     quantity = answer["quantities"].get(name)
     return quantity["p50"] if quantity else None
+
+
+def assumed(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
+    """What stands in for a figure that was left to history, as long as the organisation has none."""
+    for assumption in answer.get("assumptions", ()):
+        if assumption["origin"] == "baseline" and isinstance(plan.inputs.get(assumption["input"]), Baseline):
+            low, high = (plain_figure(assumption[share]) for share in ("p10", "p90"))
+            spread = low if low == high else f"{low} – {high}"
+            yield assumption["input"], Said(_("assumed, not measured here: %(spread)s") % {"spread": spread})
 
 
 def peak(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
