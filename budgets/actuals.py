@@ -108,6 +108,7 @@ def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:
         FROM budgets_budgetline line
         JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = line.category
          AND used.day >= line.start AND used.day < line."end" AND used.currency = ''
+         AND used.accelerator_hours > 0
         JOIN usage_meter meter ON meter.id = used.meter_id
         JOIN usage_source source ON source.id = meter.source_id AND source.money = 'rate_card'
         WHERE line.id = ANY (%(lines)s) ORDER BY 1, 2

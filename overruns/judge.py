@@ -101,6 +101,11 @@ def is_reached(watched: Watched, value: Decimal, limit: Decimal) -> bool:
     return value > 0 and value >= limit
 
 
+def is_news(share: Decimal, told: Decimal | None) -> bool:
+    """Is this share higher than what people know of? Having heard that a line had no money, they know of none."""
+    return told is None or share > told or share < told == WITHOUT_LINE
+
+
 def has_fallen(value: Decimal, limit: Decimal, budget: Decimal) -> bool:
     """Is the value clearly under the limit again?"""
     return value <= 0 or value < limit - SLACK * max(budget, ZERO)
@@ -122,7 +127,7 @@ def judge_one(watched: Watched, figures: Figures, earlier: Earlier | None, today
         return None
     share = figures.share(value)
     facts = {"watched": watched, "value": value, "limit": limit, "share": share, "is_incomplete": not figures.is_known}
-    is_new_share = before.told_share is None or share > before.told_share
+    is_new_share = is_news(share, before.told_share)
     if before.state in (BELOW, CLOSED):
         if is_reached(watched, value, limit):
             return Verdict(state=ABOVE, transition=CROSSED, tell=is_new_share, **facts)

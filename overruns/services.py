@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from budgets.actuals import prices_missing
 from budgets.locks import lock_lines
 from budgets.models import BudgetLine, Threshold, TouchedLine
 from budgets.queries import line_statuses
@@ -66,7 +67,7 @@ def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
         thresholds.setdefault(threshold.line_id, []).append(threshold)
     lines = list(BudgetLine.objects.filter(pk__in=line_ids).select_related("project__team").order_by("pk"))
     statuses = line_statuses(lines, now=now)
-    fresh = fresh_until(line_ids)
+    fresh, unpriced = fresh_until(line_ids), prices_missing(line_ids)
     found = outlooks(lines, statuses, fresh, now=now)
     keep_forecasts(lines, statuses, found, fresh, now=now)
     flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__in=line_ids)}
@@ -74,7 +75,15 @@ def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
     writing = Writing(now=now)
     for line in lines:
         own = {threshold.pk: threshold for threshold in thresholds.get(line.pk, [])}
-        figures = figures_of(line, statuses[line.pk], found.get(line.pk), fresh.get(line.pk), now, today)
+        figures = figures_of(
+            line,
+            statuses[line.pk],
+            found.get(line.pk),
+            fresh.get(line.pk),
+            now,
+            today,
+            is_priced=line.pk not in unpriced,
+        )
         earlier = {
             key: Earlier(flag.state, flag.told_value_share, flag.muted_until)
             for key in own
@@ -91,14 +100,21 @@ def watched_of(threshold: Threshold) -> Watched:
 
 
 def figures_of(
-    line: BudgetLine, status: LineStatus, outlook: Outlook | None, fresh: datetime | None, now: datetime, today: date
+    line: BudgetLine,
+    status: LineStatus,
+    outlook: Outlook | None,
+    fresh: datetime | None,
+    now: datetime,
+    today: date,
+    *,
+    is_priced: bool,
 ) -> Figures:
     return Figures(
         budget=status.budget,
         actual=status.actual,
         committed=status.committed,
         forecast={"p10": outlook.p10, "p50": outlook.p50, "p90": outlook.p90} if outlook else {},
-        is_known=not status.rates_missing,
+        is_known=is_priced and not status.rates_missing,
         is_fresh=fresh is None or now - fresh <= STALE or line.end <= today,
         is_closed=line.closed_at is not None,
     )

@@ -16,7 +16,7 @@ from retrospectives.models import Retrospective
 from retrospectives.services import open_for_overruns
 from teams.models import Activity, Notification, OutboxMessage
 from tests.budgets import factories
-from usage.models import Touched
+from usage.models import DailyUsage, Source, Touched
 
 NOW = datetime(2027, 3, 1, 9, tzinfo=UTC)
 
@@ -289,3 +289,34 @@ def test_judging_many_lines_takes_as_many_queries_as_judging_one(stage, django_a
         judge(*lines[:1])
     with django_assert_max_num_queries(25):
         judge(*lines)
+
+
+def test_who_heard_that_a_line_had_no_money_hears_again_when_its_limit_is_reached(stage):
+    line = factories.line(stage.project)
+    factories.cost(stage.project, 10)
+    judge(line)
+    factories.entry(line, "grant", 1000)
+    judge(line)
+    assert {flag_at(line, share).state for share in ("0.8", "1")} == {"below"}
+
+    factories.cost(stage.project, 1000, day=date(2027, 2, 1))
+    judged = judge(line)
+
+    told = [crossing.flag.threshold.share for crossing in judged.crossed if crossing.told]
+    assert [share for share in told if share is not None].count(Decimal("1")) >= 1
+    assert {flag_at(line, share).told_value_share for share in ("0.8", "1")} == {Decimal("1.01")}
+
+
+def test_cost_that_lost_its_price_lets_no_flag_fall(stage):
+    line = factories.line(stage.project, granted=100)
+    cost = factories.cost(stage.project, 100)
+    judge(line)
+    Source.objects.update(money="rate_card")
+    DailyUsage.objects.filter(pk=cost.pk).update(currency="", billed=0, effective=0, accelerator_hours=10)
+
+    assert judge(line).uncrossed == []
+    assert flag_at(line, "1").incomplete
+
+    # work without accelerators is never priced, so nothing is missing of it
+    DailyUsage.objects.filter(pk=cost.pk).update(accelerator_hours=0)
+    assert len(judge(line).uncrossed) >= 2
