@@ -90,6 +90,17 @@ def test_a_price_change_makes_exactly_the_drafts_that_used_it_stale(book):
     assert stale.get().stale_price == price
 
 
+def test_a_price_that_only_a_comparison_uses_makes_the_draft_stale(stage):
+    factories.accelerator()
+    factories.price(amount="2")
+    draft = factories.estimate(stage.alice, stage.project)
+
+    factories.price(kind="purchase", mode="", amount="30000")
+
+    draft.refresh_from_db()
+    assert draft.stale_since is not None
+
+
 def test_names_are_found_however_people_write_them(book):
     factories.price(provider="Some Cloud", region="EU West", amount="5")
     computing = {**factories.plan()["compute"], "accelerator": "H100", "provider": "some cloud", "region": "EU West"}
