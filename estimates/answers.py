@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -45,8 +45,8 @@ def as_money(number: float | None, currency: str) -> Decimal | None:
     return amount
 
 
-def moved_prices(before: Answer, after: Answer) -> list[dict[str, Any]]:
-    """The prices that differ between two answers: what, the old amounts and the new; none stand for a missing one."""
+def moved_prices(before: Sequence[Answer], after: Sequence[Answer]) -> list[dict[str, Any]]:
+    """What differs between the `prices` of two answers: what, the amounts before and after; none where it is missing."""
     old, new = _amounts(before), _amounts(after)
     return [
         {"what": what, "old": old.get(what, []), "new": new.get(what, [])}
@@ -55,10 +55,10 @@ def moved_prices(before: Answer, after: Answer) -> list[dict[str, Any]]:
     ]
 
 
-def _amounts(answer: Answer) -> dict[str, list[float]]:
+def _amounts(prices: Sequence[Answer]) -> dict[str, list[float]]:
     """Amounts by item and mode; several where the price changes during the plan."""
     amounts: dict[str, list[float]] = {}
-    for row in answer["prices"]:
+    for row in prices:
         what = ", ".join(part for part in (row["item"], row["mode"].replace("_", " ")) if part)
         amounts.setdefault(what, []).append(row["amount"])
     return amounts

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet, Value
+from django.db.models import F, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -183,7 +183,8 @@ def recompute_next(limit: int, *, now: datetime | None = None) -> int:
 
 def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     hold_prices()
-    locked = list(drafts.select_for_update(skip_locked=True, of=("self",)))
+    before = {"prices_before": F("answer__prices"), "keys_before": F("answer__price_keys")}
+    locked = list(drafts.defer("answer").annotate(**before).select_for_update(skip_locked=True, of=("self",)))
     if not locked:
         return 0
     today = Organisation.current().today(now)
@@ -223,7 +224,7 @@ def _follow_prices(
     if result.answer is None or result.plan is None:
         estimate.refusal = result.refusal
         return None
-    before, old_total, price = estimate.answer, estimate.total_mean, estimate.stale_price_id
+    old_total, price = estimate.total_mean, estimate.stale_price_id
     try:
         answers.fill(estimate, result.plan, result.answer)
     except DomainError as refused:
@@ -231,7 +232,7 @@ def _follow_prices(
         return None
     estimate.prices_on, estimate.computed_at = today, now
     estimate.stale_since, estimate.stale_price, estimate.refusal = None, None, ""
-    if result.answer["price_keys"] != before["price_keys"]:
+    if result.answer["price_keys"] != estimate.keys_before:  # type: ignore[attr-defined]
         _keep_price_keys(estimate)
     return EstimateRevision(
         estimate=estimate,
@@ -240,7 +241,7 @@ def _follow_prices(
         price_id=price,
         old_total=old_total,
         new_total=estimate.total_mean,
-        moved=answers.moved_prices(before, result.answer),
+        moved=answers.moved_prices(estimate.prices_before, result.answer["prices"]),  # type: ignore[attr-defined]
     )
 
 
