@@ -46,7 +46,7 @@ def as_money(number: float | None, currency: str) -> Decimal | None:
 
 
 def moved_prices(before: Sequence[Answer], after: Sequence[Answer]) -> list[dict[str, Any]]:
-    """What differs between the `prices` of two answers: what, the amounts before and after; none where it is missing."""
+    """What differs between the `prices` of two answers: what, the amounts before and after; none if missing."""
     old, new = _amounts(before), _amounts(after)
     return [
         {"what": what, "old": old.get(what, []), "new": new.get(what, [])}
