@@ -49,10 +49,12 @@ def rung_accelerator_hours(
     rung_training_flops: Array,
     peak_flops_per_second: Array,
     rung_mfu: Array,
+    recompute_factor: Array,
     rung_attention_flops: Array | float = 0.0,
 ) -> Array:
-    """At the MFU of the rung, or that of the plan."""
-    return (rung_training_flops + rung_attention_flops) / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
+    """At the MFU of the rung, or that of the plan, in the plan's convention."""
+    counted = (rung_training_flops + rung_attention_flops) * recompute_factor
+    return counted / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
 
 
 @rung_accelerator_hours.variant(when=with_ladder)
@@ -62,10 +64,12 @@ def rung_hours_where_known(
     rung_training_flops: Array,
     peak_flops_per_second: Array,
     rung_mfu: Array,
+    recompute_factor: Array,
     rung_attention_flops: Array | float = 0.0,
 ) -> Array:
     """Hours of a run where they are known, else from operations."""
-    computed = (rung_training_flops + rung_attention_flops) / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
+    counted = (rung_training_flops + rung_attention_flops) * recompute_factor
+    computed = counted / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
     known = experiments__accelerator_hours * experiments__runs
     return np.where(np.isfinite(known), known, computed)
 

@@ -151,6 +151,17 @@ def test_a_ladder_adds_up_rung_by_rung() -> None:
     assert shares == pytest.approx([first / main, (first + second) / main, (first + second + 200) / main])
 
 
+def test_rungs_at_the_mfu_of_the_plan_count_recomputation_as_the_run_does() -> None:
+    rungs = [{"parameters": 1e8, "tokens": 1e11}, {"parameters": 1e8, "tokens": 1e11, "accelerator_hours": 7}]
+    mfu = {"value": 0.5, "attention": "none", "counts": "hardware"}
+
+    answered = estimated(pretrain(experiments=rungs, compute__mfu=mfu), samples=2)
+
+    # 6e19 FLOP at 500 TFLOPS are 33.33 hours, a third more with recomputation; the second rung is known
+    assert p50(answered, "ideal_accelerator_hours") == pytest.approx(10_000 / 3 * 4 / 3)
+    assert p50(answered, "experiment_accelerator_hours") == pytest.approx(100 / 3 * 4 / 3 + 7)
+
+
 def test_an_ablation_pays_for_its_rungs_and_not_for_the_run_they_prepare() -> None:
     document = pretrain(task="ablation", experiments=[{"parameters": 1e8, "tokens": 2e10}])
 
