@@ -36,8 +36,8 @@ KINDS = [
     ("project", gettext_lazy("Projects and people")),
 ]
 VERBS_OF_KIND = {
-    "proposal": ("proposal.",),
-    "line": ("line.", "hold.", "threshold.", "money.", "hold."),
+    "proposal": ("proposal.", "step."),
+    "line": ("line.", "threshold.", "money.", "hold."),
     "import": ("import.", "source.", "rule.", "rules.", "run."),
     "price": ("price.", "prices.", "estimate.", "accelerator."),
     "flag": ("flag.", "retrospective.", "action."),

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from core.errors import DomainError
 from core.months import Month
@@ -34,7 +34,7 @@ class MonthForm(forms.Form):
     """Which month, which cost."""
 
     month = forms.CharField(
-        label=gettext_lazy("Month"), required=False, widget=forms.TextInput(attrs={"type": "month"})
+        label=pgettext_lazy("of the calendar", "Month"), required=False, widget=forms.TextInput(attrs={"type": "month"})
     )
     basis = forms.ChoiceField(
         label=gettext_lazy("Cost"), required=False, choices=[(str(basis), labels.BASES[basis]) for basis in Basis]

@@ -14,6 +14,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from estimates.models import PriceUnit
 from teams.labels import CATEGORIES
 from teams.models import Activity
 from web import figures
@@ -61,6 +62,7 @@ SENTENCES: dict[str, str | Promise] = {
     "proposal.withdrawn": _("{who} withdrew {subject}"),
     "proposal.closed": _("{who} closed {subject}; {released} went back to the lines"),
     "proposal.step_approved": _("{who} approved a step of {subject}"),
+    "step.escalated": _("{subject} waits too long; the next role was told"),
     "proposal.approved": _("{who} approved {subject}: {money}"),
     "proposal.partly_approved": _("{who} approved a part of {subject}: {money} of {ask}"),
     "proposal.rejected": _("{who} rejected {subject}: {reason}"),
@@ -111,6 +113,8 @@ def told(name: str, value: Any, facts: dict[str, Any]) -> str:
         return money_of(facts, name)
     if name in CATEGORY_FACTS and value in LABELS:
         return str(LABELS[value])
+    if name == "unit" and value in PriceUnit.values:
+        return str(PriceUnit(value).label)
     if name == "basis" and value in BASES:
         return str(BASES[value])
     if name in DAY_FACTS and isinstance(value, str):
