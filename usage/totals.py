@@ -55,6 +55,8 @@ JOINS = """
     JOIN usage_meter m ON m.id = k.meter_id JOIN usage_source s ON s.id = k.source_id
     LEFT JOIN teams_project pr ON pr.id = p.project_id LEFT JOIN teams_team t ON t.id = pr.team_id
 """
+MONEY_ONCE = "CASE WHEN s.part_of_id IS NULL THEN x.currency ELSE '' END"
+"""A part of another source only splits that one's money: it counts where the part itself is asked for, else not."""
 OF_THE_JOB = {"run", "resource"}
 """Dimensions that need the job of each record."""
 
@@ -123,7 +125,8 @@ def check(question: Question) -> None:
 
 def _rows(question: Question) -> list[dict[str, Any]]:
     names = [f"by_{name}" for name in question.by] + ["currency_", "unit_"]
-    expressions = [DIMENSIONS[name] for name in question.by] + ["x.currency", "m.unit"]
+    currency = "x.currency" if question.source else MONEY_ONCE
+    expressions = [DIMENSIONS[name] for name in question.by] + [currency, "m.unit"]
     at_a_time = question.known_at is not None
     sql = days_of_records(
         expressions,

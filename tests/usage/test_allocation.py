@@ -223,3 +223,16 @@ def test_known_now_and_the_rollup_agree(stage):
             now = queries.daily_actual(stage.project.pk, "compute", **span)
             then = queries.daily_actual(stage.project.pk, "compute", known_at=later, **span)
             assert now == then != []
+
+
+def test_a_part_of_another_source_adds_no_money_to_a_sum_of_all(stage):
+    deliver(factories.source("nodes"), focus({}))
+    deliver(factories.source("jobs", part_of="nodes"), focus({"BilledCost": "4", "EffectiveCost": "4"}))
+
+    whole, groups = usage_totals(Question(by=["source"]))
+    part, _groups = usage_totals(Question(source="jobs"))
+
+    assert whole.totals == {"USD": 10}
+    assert {group.key["source"]: group.totals for group in groups} == {"nodes": {"USD": 10}, "jobs": {}}
+    assert part.totals == {"USD": 4}
+    assert [each.sources for each in queries.conservation()] == [10]
