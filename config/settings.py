@@ -183,6 +183,7 @@ CELERY_BEAT_SCHEDULE = {
     "take up imports that wait or lost their worker": {"task": "overruns.tasks.take_up_imports", "schedule": 5.0},
     "judge lines that were touched": {"task": "overruns.tasks.judge_touched", "schedule": 5.0},
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
+    "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},
     "deliver the outbox": {"task": "teams.tasks.deliver_outbox", "schedule": 5.0},
