@@ -136,7 +136,7 @@ def step_answer(step: ApprovalStep) -> dict[str, Any]:
         "number": step.number,
         "role": step.role,
         "state": step.state,
-        "decided_by": decision.by.email if decision else None,
+        "decided_by": decision.by.email if decision and decision.by else None,
         "reason": decision.reason if decision else None,
     }
 

@@ -12,7 +12,7 @@ from .models import ApprovalRule, BudgetLine, Delegation, Entry
 
 @admin.register(ApprovalRule)
 class ApprovalRuleAdmin(admin.ModelAdmin):
-    list_display = ["step", "role", "above", "task_type", "category", "deadline_days", "active"]
+    list_display = ["step", "role", "above", "up_to", "task_type", "category", "deadline_days", "active"]
     list_filter = ["role", "task_type", "category", "active"]
     ordering = ["step", "above"]
 

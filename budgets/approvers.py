@@ -23,6 +23,11 @@ class Authority:
     delegation: Delegation | None = None
 
 
+def roles_for(step: ApprovalStep) -> list[str]:
+    """The role of the step and, where it is late or nobody holds that role, the next one."""
+    return [step.role, *([NEXT_ROLE[Role(step.role)]] if step.escalated_at else [])]
+
+
 def requesters(version: ProposalVersion) -> set[int]:
     """Those who asked and therefore never decide."""
     return {version.proposal.requester_id, *([version.submitted_by_id] if version.submitted_by_id else [])}
@@ -33,7 +38,7 @@ def authority(step: ApprovalStep, user: User, today: date) -> Authority | None:
     team = step.version.proposal.project.team
     if user.pk in requesters(step.version) or not user.is_active:
         return None
-    roles = [step.role, *([NEXT_ROLE[Role(step.role)]] if step.escalated_at else [])]
+    roles = roles_for(step)
     if any(permissions.has_role(user, role, team) for role in roles):
         return Authority()
     for delegation in delegations_of(user, today).filter(Q(team__isnull=True) | Q(team=team), role__in=roles):
@@ -61,7 +66,7 @@ def can_anyone_decide(role: str, proposal: Proposal, submitter: User) -> bool:
 def deciders(step: ApprovalStep, today: date) -> QuerySet[User]:
     """Everyone who may decide the step now."""
     team = step.version.proposal.project.team
-    roles = [step.role, *([NEXT_ROLE[Role(step.role)]] if step.escalated_at else [])]
+    roles = roles_for(step)
     of_team = Q(team__isnull=True) | Q(team=team)
     holders = Membership.objects.filter(of_team, role__in=roles)
     receivers = Delegation.objects.filter(of_team, role__in=roles, starts_on__lte=today, ends_on__gt=today).filter(

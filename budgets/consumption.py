@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, localcontext
+
+from core.money import EXACT
 
 ZERO = Decimal(0)
 
@@ -41,7 +43,7 @@ class Promise:
     def remaining(self) -> Decimal:
         if self.closed:
             return ZERO
-        return max(ZERO, self.committed - self.released - self.consumed)
+        return max(ZERO, EXACT.subtract(EXACT.subtract(self.committed, self.released), self.consumed))
 
 
 def open_parts(commitments: Sequence[Commitment], taken: Mapping[str, Decimal]) -> list[Decimal]:
@@ -97,7 +99,19 @@ def standing(
     others_consume: bool = True,
     closed: Collection[str] = (),
 ) -> Standing:
-    """What every proposal holds. Commitments come oldest first; `own` is cost tagged with a reference."""
+    """What every proposal holds, to the last digit. Commitments come oldest first; `own` is cost tagged with one."""
+    with localcontext(EXACT):
+        return _standing(commitments, released, own, others, others_consume, closed)
+
+
+def _standing(
+    commitments: Sequence[Commitment],
+    released: Mapping[str, Decimal],
+    own: Mapping[str, Decimal],
+    others: Decimal,
+    others_consume: bool,
+    closed: Collection[str],
+) -> Standing:
     promised: dict[str, Decimal] = {}
     for commitment in commitments:
         promised[commitment.reference] = promised.get(commitment.reference, ZERO) + commitment.amount

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 FIRST_ROLE = "manager"
+NOBODY = "nobody"
+"""The role of a rule whose band is approved by itself."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Rule:
     task_type: str = ""
     category: str = ""
     deadline_days: int | None = None
+    up_to: Decimal | None = None
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,18 @@ def is_in_force(rule: Rule, task_type: str, amounts: Mapping[str, Decimal]) -> b
     if rule.task_type not in ("", task_type):
         return False
     amount = amounts.get(rule.category, Decimal(0)) if rule.category else sum(amounts.values(), Decimal(0))
+    if rule.up_to is not None and amount > rule.up_to:
+        return False
     return amount > rule.above if rule.above is not None else not rule.category or amount > 0
 
 
 def decisions_needed(rules: Sequence[Rule], task_type: str, amounts: Mapping[str, Decimal]) -> list[Needed]:
-    """The roles that decide, in order, each once. No rule in force: a manager decides all the same."""
+    """The roles that decide, in order, each once. No rule in force: a manager decides all the same.
+
+    A rule of nobody takes what lies in its band away from everybody else.
+    """
+    if any(rule.role == NOBODY and is_in_force(rule, task_type, amounts) for rule in rules):
+        return [Needed(NOBODY, None)]
     needed: dict[str, Needed] = {}
     for rule in sorted(rules, key=lambda rule: (rule.step, rule.above or Decimal(0))):
         if is_in_force(rule, task_type, amounts):

@@ -52,7 +52,7 @@ def tell_requesters(decision: Decision) -> None:
         amount=amount,
         ask=version.ask_total,
         currency=version.currency,
-        by=str(decision.by),
+        by=str(decision.by or "Headroom"),
         reason=decision.reason,
     )
 

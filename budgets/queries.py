@@ -10,6 +10,7 @@ from decimal import Decimal
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
+from core.money import exact_sum
 from core.months import Month, midnight
 from teams.models import Organisation, Project, User
 from teams.rates import RateTable, rate_table
@@ -81,27 +82,26 @@ def rates_for(lines: Iterable[BudgetLine], paid_in: Iterable[str], *, now: datet
 def ledger_facts(line_ids: Iterable[int], *, on: date | None = None) -> dict[int, LedgerFacts]:
     """What the entries say of each line, up to and with a day of the organisation's calendar."""
     entries = Entry.objects.filter(line__in=line_ids).select_related("proposal").order_by("at", "id")
-    end_of_day = None
-    if on is not None:
-        end_of_day = midnight(on + timedelta(days=1), Organisation.current().zone)
-        entries = entries.filter(at__lt=end_of_day)
+    until = midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None
+    if until is not None:
+        entries = entries.filter(at__lt=until)
     by_line: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_line[entry.line_id].append(entry)
-    return {line_id: read_ledger(by_line[line_id], before=end_of_day) for line_id in line_ids}
+    return {line_id: read_ledger(by_line[line_id], until=until) for line_id in line_ids}
 
 
-def read_ledger(entries: Sequence[Entry], *, before: datetime | None = None) -> LedgerFacts:
-    """The sums of a line's entries, and its commitments oldest first; proposals are closed that were so `before`."""
+def read_ledger(entries: Sequence[Entry], *, until: datetime | None = None) -> LedgerFacts:
+    """The sums of a line's entries, and its commitments oldest first; proposals closed later are still open then."""
     released: dict[str, Decimal] = defaultdict(lambda: ZERO)
     for entry in entries:
         if entry.kind == Entry.Kind.RELEASE:
             released[f"P-{entry.proposal_id}"] += entry.amount
     return LedgerFacts(
-        budget=sum((entry.amount for entry in entries if entry.kind in Entry.BUDGET), ZERO),
-        amortised=sum((entry.amount for entry in entries if entry.kind == Entry.Kind.AMORTISE), ZERO),
+        budget=exact_sum([entry.amount for entry in entries if entry.kind in Entry.BUDGET]),
+        amortised=exact_sum([entry.amount for entry in entries if entry.kind == Entry.Kind.AMORTISE]),
         commitments=[
-            Commitment(f"P-{entry.proposal_id}", entry.amount, entry.others_spent)
+            Commitment(f"P-{entry.proposal_id}", entry.amount, entry.others_spent or ZERO)
             for entry in entries
             if entry.kind == Entry.Kind.COMMIT
         ],
@@ -109,7 +109,9 @@ def read_ledger(entries: Sequence[Entry], *, before: datetime | None = None) -> 
         closed=frozenset(
             f"P-{entry.proposal_id}"
             for entry in entries
-            if entry.proposal and (closed_at := entry.proposal.closed_at) and (before is None or closed_at < before)
+            if entry.proposal is not None
+            and entry.proposal.closed_at is not None
+            and (until is None or entry.proposal.closed_at < until)
         ),
     )
 

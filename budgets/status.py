@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
-from core.money import EXACT
+from core.money import EXACT, exact_sum
 from core.months import Month
 from teams.rates import RateTable
 
@@ -47,7 +47,7 @@ class Spent:
 
     @property
     def total(self) -> Decimal:
-        return EXACT.add(sum(self.own.values(), ZERO), self.others)
+        return exact_sum([*self.own.values(), self.others])
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def status_of(
         currency=currency,
         budget=ledger.budget,
         actual=EXACT.add(spent.total, ledger.amortised),
-        committed=sum((promise.remaining for promise in holdings.promises.values()), ZERO),
+        committed=exact_sum([promise.remaining for promise in holdings.promises.values()]),
         others_spent=spent.others,
         promises=holdings.promises,
         consumed=holdings.consumed,

@@ -12,22 +12,30 @@ from teams.models import Role, Team, User
 from .fields import LINE_CHOICES, MONEY, TASK_CHOICES, only_added
 from .proposals import ProposalVersion
 
+NOBODY = "nobody"
+"""Decides what lies in a band that needs nobody's approval."""
 APPROVER_ROLES = [Role.MANAGER, Role.DIRECTOR, Role.FINANCE]
+STEP_ROLES = [*((role.value, role.label) for role in APPROVER_ROLES), (NOBODY, _("Nobody: approved by itself"))]
 
 
 class ApprovalRule(models.Model):
     """One row of the amount matrix: above an amount, a role decides, in this order."""
 
     step = models.PositiveSmallIntegerField(_("step"), help_text=_("Lower steps decide first."))
-    role = models.CharField(
-        _("decided by"), max_length=20, choices=[(role.value, role.label) for role in APPROVER_ROLES]
-    )
+    role = models.CharField(_("decided by"), max_length=20, choices=STEP_ROLES)
     above = models.DecimalField(
         _("above"),
         **MONEY,
         null=True,
         blank=True,
         help_text=_("In the reporting currency. Empty: every amount."),
+    )
+    up_to = models.DecimalField(
+        _("up to"),
+        **MONEY,
+        null=True,
+        blank=True,
+        help_text=_("In the reporting currency. Empty: without end. With nobody as decider: approved by itself."),
     )
     task_type = models.CharField(
         _("task type"), max_length=20, choices=TASK_CHOICES, blank=True, help_text=_("Empty: every task type.")
@@ -50,9 +58,12 @@ class ApprovalRule(models.Model):
         ordering = ["step", "above", "id"]
         constraints = [
             models.CheckConstraint(
-                condition=Q(role__in=[role.value for role in APPROVER_ROLES]), name="approval_rule_role"
+                condition=Q(role__in=[role for role, _label in STEP_ROLES]), name="approval_rule_role"
             ),
             models.CheckConstraint(condition=Q(above__isnull=True) | Q(above__gte=0), name="approval_rule_amount"),
+            models.CheckConstraint(
+                condition=~Q(role="nobody") | Q(up_to__gt=0), name="only_a_band_is_approved_by_itself"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -71,7 +82,7 @@ class ApprovalStep(models.Model):
 
     version = models.ForeignKey(ProposalVersion, models.PROTECT, related_name="steps")
     number = models.PositiveSmallIntegerField()
-    role = models.CharField(max_length=20, choices=[(role.value, role.label) for role in APPROVER_ROLES])
+    role = models.CharField(max_length=20, choices=STEP_ROLES)
     above = models.DecimalField(**MONEY, null=True)
     state = models.CharField(max_length=20, choices=State.choices, default=State.WAITING)
     due_at = models.DateTimeField(null=True)
@@ -123,7 +134,7 @@ class Decision(models.Model):
 
     step = models.OneToOneField(ApprovalStep, models.PROTECT, related_name="decision")
     outcome = models.CharField(max_length=20, choices=Outcome.choices)
-    by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     delegation = models.ForeignKey(Delegation, models.PROTECT, null=True, related_name="decisions")
     at = models.DateTimeField(default=timezone.now)
     reason = models.TextField(blank=True)

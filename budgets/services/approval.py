@@ -14,7 +14,7 @@ from core.errors import DomainError, Fault
 from core.money import exact_text
 from core.vocabulary import Category
 from teams import activity, labels, permissions
-from teams.models import Organisation, User
+from teams.models import Organisation, Role, User
 
 from .. import approvers, messages
 from ..approvers import Authority
@@ -29,9 +29,10 @@ from ..models import (
     Proposal,
     ProposalVersion,
 )
+from ..models.approval import NOBODY
 from .ledger import add_release, check_amount, check_open, check_rates, check_reason
 from .lines import add_line, touch
-from .proposals import move
+from .states import move
 
 PROTECTED = (Category.DATA, Category.STORAGE)
 """Data assets, compliance and checkpoints: asking them to be cheaper needs a reason the team sees."""
@@ -91,6 +92,39 @@ def approve_proposal(
         settle(proposal, current.version, is_whole=is_whole, now=moment)
     record_decision(proposal, decision, decided, is_last=is_last)
     return decision
+
+
+def approve_by_itself(version: ProposalVersion, *, now: datetime) -> bool:
+    """Approve what the matrix leaves to nobody, if the lines have enough left: new money is never granted by itself.
+
+    Else a manager decides. Part of the submission, which holds the lock.
+    """
+    step = version.steps.filter(role=NOBODY).first()
+    if step is None:
+        return False
+    proposal = version.proposal
+    asked = {category: sum(months.values(), Decimal(0)) for category, months in asked_by_category(version).items()}
+    decided = [LineDecision(category, amount) for category, amount in asked.items()]
+    wanted = fundings(version, decided, now=now)
+    if any(each.new_money or each.line is None or each.line.frozen_at or each.before.rates_missing for each in wanted):
+        step.role = Role.MANAGER
+        step.save(update_fields=["role"])
+        return False
+    step.version = version
+    plan = open_and_lock(proposal, version, decided, now)
+    if any(each.new_money for each in plan):
+        step.role = Role.MANAGER
+        step.save(update_fields=["role"])
+        return False
+    decision = write_decision(step, Decision.Outcome.APPROVE, by=None, ground=Authority(), reason="", now=now)
+    DecisionLine.objects.bulk_create(
+        DecisionLine(decision=decision, category=line.category, asked=line.amount, amount=line.amount, new_money=0)
+        for line in decided
+    )
+    write_money(proposal, decision, plan, by=None, ground=Authority(), now=now)
+    settle(proposal, version, is_whole=True, now=now)
+    record_decision(proposal, decision, decided, is_last=True)
+    return True
 
 
 @transaction.atomic
@@ -257,7 +291,13 @@ def open_and_lock(
 
 
 def write_money(
-    proposal: Proposal, decision: Decision, plan: Sequence[Funding], *, by: User, ground: Authority, now: datetime
+    proposal: Proposal,
+    decision: Decision,
+    plan: Sequence[Funding],
+    *,
+    by: User | None,
+    ground: Authority,
+    now: datetime,
 ) -> None:
     """Grants, commitments and, of an amendment that asks for less, releases. Refused where a line would be short."""
     for each in plan:
@@ -280,7 +320,7 @@ def write_money(
     touch(each.line for each in plan)
 
 
-def check_funding(funding: Funding, by: User, ground: Authority) -> None:
+def check_funding(funding: Funding, by: User | None, ground: Authority) -> None:
     line = funding.line
     if line is None or not (funding.change > 0 or funding.new_money):
         return
@@ -292,7 +332,7 @@ def check_funding(funding: Funding, by: User, ground: Authority) -> None:
             code="line_frozen",
         )
     funder = ground.delegation.giver if ground.delegation else by
-    if funding.new_money and not permissions.may_fund(funder, line.project.team):
+    if funding.new_money and (funder is None or not permissions.may_fund(funder, line.project.team)):
         raise DomainError(_("New money comes from managers of the team, directors and finance."), code="not_allowed")
     if funding.short > 0:
         raise DomainError(
@@ -311,7 +351,7 @@ def check_funding(funding: Funding, by: User, ground: Authority) -> None:
 
 
 def write_decision(
-    step: ApprovalStep, outcome: Decision.Outcome, *, by: User, ground: Authority, reason: str, now: datetime
+    step: ApprovalStep, outcome: Decision.Outcome, *, by: User | None, ground: Authority, reason: str, now: datetime
 ) -> Decision:
     step.state = REFUSED[outcome][2] if outcome in REFUSED else ApprovalStep.State.APPROVED
     step.save(update_fields=["state"])

@@ -23,6 +23,8 @@ from ..queries import line_status
 from ..status import LineStatus
 from .lines import facts_of, touch
 
+LARGEST = Decimal(10) ** 18
+
 
 @transaction.atomic
 def grant(line: BudgetLine, *, by: User, amount: Decimal, reason: str, now: datetime | None = None) -> Entry:
@@ -164,7 +166,7 @@ def release(
 
 
 def add_release(
-    line: BudgetLine, proposal: Proposal, amount: Decimal, *, by: User, reason: str, now: datetime
+    line: BudgetLine, proposal: Proposal, amount: Decimal, *, by: User | None, reason: str, now: datetime
 ) -> Entry:
     return Entry.objects.create(
         line=line, kind=Entry.Kind.RELEASE, amount=amount, proposal=proposal, by=by, at=now, reason=reason
@@ -182,7 +184,12 @@ def check_open(*lines: BudgetLine) -> None:
 
 
 def check_amount(amount: Decimal, currency: str, *, may_be_negative: bool = False) -> None:
-    """Above zero, and payable in the currency's smallest unit."""
+    """Above zero, payable in the currency's smallest unit, and no greater than any budget could be."""
+    if not amount.is_finite() or abs(amount) >= LARGEST:
+        raise DomainError(
+            _("This is no amount of money."),
+            faults=[Fault("amount", str(amount), _("is not an amount that can be kept"), "0.01 – 1e18")],
+        )
     if amount == 0 or (amount < 0 and not may_be_negative):
         raise DomainError(
             _("The amount must be above zero."),

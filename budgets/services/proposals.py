@@ -27,24 +27,14 @@ from ..locks import lock_lines, lock_proposal
 from ..matrix import Rule, decisions_needed
 from ..models import ApprovalRule, ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
 from ..queries import approved_before, line_statuses
+from . import approval
 from .ledger import add_release, rates_text
 from .lines import touch
+from .states import move
 
 State = Proposal.State
 WRITABLE = (State.DRAFT, State.CHANGES_REQUESTED, State.APPROVED, State.PARTLY_APPROVED)
 """States in which the plan may be edited; once approved, that makes an amendment."""
-
-
-def move(proposal: Proposal, state: str) -> None:
-    """Put the proposal into a state that the table of moves allows from where it is."""
-    if state not in Proposal.MOVES[proposal.state]:
-        raise DomainError(
-            _("%(proposal)s is %(state)s; that is not possible any more.")
-            % {"proposal": proposal.reference, "state": proposal.get_state_display()},
-            code="wrong_state",
-        )
-    proposal.state = state
-    proposal.save(update_fields=["state"])
 
 
 def check_may_write(proposal: Proposal, by: User) -> None:
@@ -204,7 +194,8 @@ def submit_proposal(proposal: Proposal, *, by: User, now: datetime | None = None
         ask=version.ask_total,
         currency=version.currency,
     )
-    messages.tell_approvers(version)
+    if not approval.approve_by_itself(version, now=moment):
+        messages.tell_approvers(version)
     return version
 
 
@@ -244,7 +235,7 @@ def lay_out_steps(
         for category in asked.keys() | before.keys()
     }
     rules = [
-        Rule(rule.step, rule.role, rule.above, rule.task_type, rule.category, rule.deadline_days)
+        Rule(rule.step, rule.role, rule.above, rule.task_type, rule.category, rule.deadline_days, rule.up_to)
         for rule in ApprovalRule.objects.filter(active=True)
     ]
     version.reporting_currency = organisation.currency

@@ -11,7 +11,7 @@ from django.utils import timezone
 from budgets.funding import LineDecision
 from budgets.models import ApprovalRule, ApprovalStep, BudgetLine, Decision, Delegation, Entry, Proposal
 from budgets.queries import line_status, proposals_waiting_for
-from budgets.services import approval, lines
+from budgets.services import approval, escalation, lines, proposals
 from core.errors import DomainError
 from core.months import Period
 from teams.models import Activity, ExchangeRate, Notification, OutboxMessage, Role
@@ -318,3 +318,48 @@ def test_the_default_matrix_is_a_manager_and_above_half_a_million_a_director(sta
     rules = [(rule.step, rule.role, rule.above) for rule in ApprovalRule.objects.all()]
 
     assert rules == [(1, "manager", None), (2, "director", 500_000)]
+
+
+def test_a_band_is_approved_by_itself_from_what_the_lines_have_left(stage):
+    line = factories.line(stage.project, granted=1000)
+    ApprovalRule.objects.create(step=1, role="nobody", up_to=500)
+    small = factories.draft(stage.project, stage.alice, {("compute", "2027-02"): 500})
+
+    proposals.submit_proposal(small, by=stage.alice)
+
+    small.refresh_from_db()
+    assert small.state == Proposal.State.APPROVED
+    assert line_status(line).committed == 500
+    decision = Decision.objects.get()
+    assert (decision.by, decision.step.role) == (None, "nobody")
+
+    # together with the first this is above the band
+    more = factories.draft(stage.project, stage.alice, {("compute", "2027-02"): 100})
+    proposals.submit_proposal(more, by=stage.alice)
+    more.refresh_from_db()
+    assert more.state == Proposal.State.SUBMITTED
+
+
+def test_new_money_is_never_granted_by_itself(stage):
+    factories.line(stage.project, granted=10)
+    ApprovalRule.objects.create(step=1, role="nobody", up_to=500)
+    proposal = factories.draft(stage.project, stage.alice, {("compute", "2027-02"): 100})
+
+    proposals.submit_proposal(proposal, by=stage.alice)
+
+    assert list(proposals_waiting_for(stage.manager)) == [proposal]
+
+
+def test_a_late_decision_is_raised_to_the_next_role_once_and_never_rejected(stage):
+    ApprovalRule.objects.filter(role="manager").update(deadline_days=3)
+    proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 800})
+    assert step.due_at == factories.NOON + timedelta(days=3)
+
+    assert escalation.escalate_late_steps(now=factories.NOON + timedelta(days=2)) == 0
+    assert escalation.escalate_late_steps(now=factories.NOON + timedelta(days=3)) == 1
+    assert escalation.escalate_late_steps(now=factories.NOON + timedelta(days=4)) == 0
+
+    told = Notification.objects.filter(kind="proposal_waiting")
+    assert {row.user for row in told} == {stage.manager, stage.director}
+    assert list(proposals_waiting_for(stage.director)) == [proposal]
+    approval.approve_proposal(step, by=stage.director)

@@ -49,7 +49,14 @@ def test_others_grant_nothing(stage, who):
 
 @pytest.mark.parametrize(
     ("amount", "reason", "message"),
-    [("0", "why", "above zero"), ("1.005", "why", "no smaller unit"), ("1", "  ", "Say why")],
+    [
+        ("1e26", "why", "no amount of money"),
+        ("NaN", "why", "no amount of money"),
+        ("-Infinity", "why", "no amount of money"),
+        ("0", "why", "above zero"),
+        ("1.005", "why", "no smaller unit"),
+        ("1", "  ", "Say why"),
+    ],
 )
 def test_a_grant_is_refused_with_what_is_wrong(stage, amount, reason, message):
     with pytest.raises(DomainError, match=message):

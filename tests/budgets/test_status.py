@@ -208,3 +208,12 @@ def test_a_past_day_shows_what_a_proposal_held_that_was_closed_later(stage):
 
     assert line_status(line, on=date(2027, 2, 1), now=NOW).committed == 400
     assert line_status(line, on=date(2027, 3, 1), now=NOW).committed == 0
+
+
+def test_no_digit_is_lost_however_many_there_are(stage):
+    line = factories.line(stage.project)
+    proposal, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 400})
+    factories.entry(line, "commit", "12345678901234567890.12", proposal=proposal)
+    factories.cost(stage.project, "0.000000000000000001", reference=proposal.reference)
+
+    assert line_status(line, now=NOW).committed == Decimal("12345678901234567890.119999999999999999")
