@@ -244,8 +244,7 @@ def closed_forms() -> Iterator[Form]:
         yield Form("hours · rent", f"{hours:,.0f} h at {rent} USD", hours * rent, rented(hours, rent), "USD", 0.5)
     yield from steps()
     yield Form("achieved ÷ peak", "400 of 989 TFLOPS", 40.4, achieved(400), "% MFU", 0.05)
-    speed = 1920 * 2048 / 60.1 / 2240
-    found = mfu_from(speed, 312, 1e9, {"parameters": 530e9})
+    found = mfu_from(1920 * 2048 / 60.1 / 2240, 312, 1e9, {"parameters": 530e9})
     said = "530B parameters, 1,920 · 2,048 tokens in 60.1 s on 2,240, without attention"
     yield Form("6 · N · tokens per second ÷ peak", said, 29.8, found, "% MFU", 0.05)
     tokens = 8_757_706_752
