@@ -11,13 +11,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api import can_start
 from api.line_answers import line_answers
 from api.projects import LineSerializer
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.models import BudgetLine, Proposal
 from budgets.services import ledger
@@ -47,7 +47,7 @@ class Release(Movement):
     proposal = serializers.IntegerField()
 
 
-def visible_line(request: Request, line_id: int) -> BudgetLine:
+def visible_line(request: SignedInRequest, line_id: int) -> BudgetLine:
     """The line, if this person may see its project; else it does not exist."""
     found = BudgetLine.objects.visible_to(request.user).select_related("project__team")
     return get_object_or_404(found, pk=line_id)
@@ -68,7 +68,7 @@ class LinesView(APIView):
         responses=LinePage,
         parameters=[OpenApiParameter("after", int), OpenApiParameter("project", str)],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
         found = BudgetLine.objects.visible_to(request.user).select_related("project__team").order_by("pk")
         if asked.get("project"):
@@ -87,7 +87,7 @@ class LineView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="lines_read", responses=LineSerializer)
-    def get(self, request: Request, line_id: int) -> Response:
+    def get(self, request: SignedInRequest, line_id: int) -> Response:
         return Response(line_now(visible_line(request, line_id)))
 
 
@@ -98,7 +98,7 @@ class GrantView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="lines_grant", request=Movement, responses=LineSerializer)
-    def post(self, request: Request, line_id: int) -> Response:
+    def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Movement(data=request.data)
         form.is_valid(raise_exception=True)
@@ -113,7 +113,7 @@ class TransferView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="lines_transfer", request=Transfer, responses=LineSerializer)
-    def post(self, request: Request, line_id: int) -> Response:
+    def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Transfer(data=request.data)
         form.is_valid(raise_exception=True)
@@ -129,7 +129,7 @@ class ReleaseView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="lines_release", request=Release, responses=LineSerializer)
-    def post(self, request: Request, line_id: int) -> Response:
+    def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Release(data=request.data)
         form.is_valid(raise_exception=True)
@@ -199,7 +199,7 @@ def text_or_none(amount: Decimal | None) -> str | None:
     return None if amount is None else exact_text(amount)
 
 
-def visible_flag(request: Request, flag_id: int) -> Flag:
+def visible_flag(request: SignedInRequest, flag_id: int) -> Flag:
     found = Flag.objects.visible_to(request.user).select_related("line__project__team", "threshold")
     return get_object_or_404(found, pk=flag_id)
 
@@ -219,7 +219,7 @@ class FlagsView(APIView):
             OpenApiParameter("state", str, description="standing, above, acknowledged, muted, below or closed"),
         ],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
         found = Flag.objects.visible_to(request.user).select_related("line__project", "threshold").order_by("-pk")
         if asked.get("project"):
@@ -242,7 +242,7 @@ class FlagView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="flags_read", responses=FlagSerializer)
-    def get(self, request: Request, flag_id: int) -> Response:
+    def get(self, request: SignedInRequest, flag_id: int) -> Response:
         return Response(flag_answer(visible_flag(request, flag_id)))
 
 
@@ -253,7 +253,7 @@ class AcknowledgeView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="flags_acknowledge", request=Cause, responses=FlagSerializer)
-    def post(self, request: Request, flag_id: int) -> Response:
+    def post(self, request: SignedInRequest, flag_id: int) -> Response:
         flag = visible_flag(request, flag_id)
         form = Cause(data=request.data)
         form.is_valid(raise_exception=True)
@@ -267,7 +267,7 @@ class MuteView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="flags_mute", request=Mute, responses=FlagSerializer)
-    def post(self, request: Request, flag_id: int) -> Response:
+    def post(self, request: SignedInRequest, flag_id: int) -> Response:
         flag = visible_flag(request, flag_id)
         form = Mute(data=request.data)
         form.is_valid(raise_exception=True)

@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.models import Proposal
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
@@ -59,7 +59,7 @@ class CanStartView(APIView):
     scope = "can_start"
 
     @extend_schema(operation_id="can_start", request=JobSerializer, responses=StartSerializer)
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = JobSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         asked = form.validated_data
@@ -98,7 +98,7 @@ class HoldView(APIView):
     scope = "can_start"
 
     @extend_schema(operation_id="can_start_end", request=EndSerializer, responses={204: None})
-    def post(self, request: Request, job: str) -> Response:
+    def post(self, request: SignedInRequest, job: str) -> Response:
         form = EndSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         projects = Project.objects.visible_to(request.user)

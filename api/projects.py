@@ -9,11 +9,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.line_answers import line_answers
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.money import CURRENCIES
 from core.vocabulary import TaskType
@@ -126,7 +126,7 @@ class ProjectsView(APIView):
         return "plans" if self.request.method == "POST" else "read"
 
     @extend_schema(operation_id="projects_list", responses=ProjectPage, parameters=[OpenApiParameter("after", str)])
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         found = Project.objects.visible_to(request.user).select_related("team").order_by("slug")
         found = found.filter(slug__gt=request.query_params.get("after", ""))
         page = list(found[: PAGE + 1])
@@ -134,7 +134,7 @@ class ProjectsView(APIView):
         return Response({"results": ProjectSerializer(page[:PAGE], many=True).data, "next": after})
 
     @extend_schema(operation_id="projects_open", request=NewProject, responses={201: ProjectSerializer})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = NewProject(data=request.data)
         form.is_valid(raise_exception=True)
         asked = dict(form.validated_data)
@@ -150,7 +150,7 @@ class ProjectView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="projects_read", responses=ProjectWithLines)
-    def get(self, request: Request, slug: str) -> Response:
+    def get(self, request: SignedInRequest, slug: str) -> Response:
         found = get_object_or_404(Project.objects.visible_to(request.user).select_related("team"), slug=slug)
         lines = list(found.lines.select_related("project__team"))
         return Response({**ProjectSerializer(found).data, "lines": line_answers(lines, now=timezone.now())})

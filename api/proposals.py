@@ -10,10 +10,10 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets import approvers
 from budgets.funding import LineDecision, asked_by_category
@@ -144,7 +144,7 @@ def step_answer(step: ApprovalStep) -> dict[str, Any]:
 PERMISSIONS = [*APIView.permission_classes, HasScope]
 
 
-def visible(request: Request, number: int) -> Proposal:
+def visible(request: SignedInRequest, number: int) -> Proposal:
     """The proposal, if this person may see it; else it does not exist."""
     found = Proposal.objects.visible_to(request.user).select_related("project__team", "requester")
     return get_object_or_404(found, pk=number)
@@ -176,7 +176,7 @@ class ProposalsView(APIView):
             OpenApiParameter("waiting", bool, description="Only those that wait for my decision."),
         ],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
         found = Proposal.objects.visible_to(request.user)
         if asked.get("waiting") in ("true", "1"):
@@ -192,7 +192,7 @@ class ProposalsView(APIView):
         return Response({"results": [answer_of(each) for each in page[:PAGE]], "next": following})
 
     @extend_schema(operation_id="proposals_create", request=NewProposal, responses={201: ProposalSerializer})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = NewProposal(data=request.data)
         form.is_valid(raise_exception=True)
         asked = dict(form.validated_data)
@@ -217,11 +217,11 @@ class ProposalView(APIView):
         return "plans" if self.request.method == "PUT" else "read"
 
     @extend_schema(operation_id="proposals_read", responses=ProposalSerializer)
-    def get(self, request: Request, number: int) -> Response:
+    def get(self, request: SignedInRequest, number: int) -> Response:
         return Response(answer_of(visible(request, number)))
 
     @extend_schema(operation_id="proposals_change", request=ChangedProposal, responses=ProposalSerializer)
-    def put(self, request: Request, number: int) -> Response:
+    def put(self, request: SignedInRequest, number: int) -> Response:
         found = visible(request, number)
         form = ChangedProposal(data=request.data)
         form.is_valid(raise_exception=True)
@@ -239,7 +239,7 @@ class SubmitView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="proposals_submit", request=None, responses=ProposalSerializer)
-    def post(self, request: Request, number: int) -> Response:
+    def post(self, request: SignedInRequest, number: int) -> Response:
         services.submit_proposal(visible(request, number), by=request.user)
         return Response(answer_of(visible(request, number)))
 
@@ -251,7 +251,7 @@ class DecideView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="proposals_decide", request=DecisionRequest, responses=ProposalSerializer)
-    def post(self, request: Request, number: int) -> Response:
+    def post(self, request: SignedInRequest, number: int) -> Response:
         found = visible(request, number)
         form = DecisionRequest(data=request.data)
         form.is_valid(raise_exception=True)
@@ -268,7 +268,7 @@ def current_step(proposal: Proposal) -> ApprovalStep:
     return step
 
 
-def decide(step: ApprovalStep, asked: dict[str, Any], request: Request) -> None:
+def decide(step: ApprovalStep, asked: dict[str, Any], request: SignedInRequest) -> None:
     if asked["outcome"] == "reject":
         approval.reject_proposal(step, by=request.user, reason=asked["reason"])
     elif asked["outcome"] == "request_changes":
@@ -285,7 +285,7 @@ class WithdrawView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="proposals_withdraw", request=Reason, responses=ProposalSerializer)
-    def post(self, request: Request, number: int) -> Response:
+    def post(self, request: SignedInRequest, number: int) -> Response:
         form = Reason(data=request.data)
         form.is_valid(raise_exception=True)
         services.withdraw_proposal(visible(request, number), by=request.user, **form.validated_data)
@@ -299,7 +299,7 @@ class CloseView(APIView):
     scope = "plans"
 
     @extend_schema(operation_id="proposals_close", request=Reason, responses=ProposalSerializer)
-    def post(self, request: Request, number: int) -> Response:
+    def post(self, request: SignedInRequest, number: int) -> Response:
         form = Reason(data=request.data)
         form.is_valid(raise_exception=True)
         services.close_proposal(visible(request, number), by=request.user, **form.validated_data)

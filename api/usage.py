@@ -13,10 +13,10 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema,
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.parsers import BaseParser, MultiPartParser
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.requests import SignedInRequest
 from api.scopes import HasScope
 from api.usage_answers import totals_answer
 from core.money import exact_text
@@ -113,12 +113,12 @@ class SourcesView(APIView):
         return "read" if self.request.method == "GET" else "usage"
 
     @extend_schema(operation_id="sources_list", responses=SourceSerializer(many=True))
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         found = Source.objects.visible_to(request.user).select_related("part_of")
         return Response(SourceSerializer(found, many=True).data)
 
     @extend_schema(operation_id="sources_create", request=NewSource, responses={201: SourceSerializer})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = NewSource(data=request.data)
         form.is_valid(raise_exception=True)
         source = services.open_source(by=request.user, **form.validated_data)
@@ -140,7 +140,7 @@ class ImportsView(APIView):
         responses=ImportPage,
         parameters=[OpenApiParameter("before", int), OpenApiParameter("source", str)],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
         found = Import.objects.visible_to(request.user).select_related("source").order_by("-id")
         if asked.get("source"):
@@ -154,7 +154,7 @@ class ImportsView(APIView):
     @extend_schema(
         operation_id="imports_create", request=Upload, responses={202: ImportSerializer}, parameters=[IDEMPOTENCY]
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = Upload(data=request.data)
         form.is_valid(raise_exception=True)
         given = form.validated_data
@@ -177,7 +177,7 @@ class FilesView(APIView):
         responses={202: ImportSerializer},
         parameters=[IDEMPOTENCY, OpenApiParameter("name", str), OpenApiParameter("format", str)],
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: SignedInRequest, slug: str) -> Response:
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
         asked = request.query_params
         settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
@@ -188,7 +188,7 @@ class FilesView(APIView):
 
 
 def received(
-    request: Request, source: Source, name: str, stream: Any, *, format: str, settings: dict[str, Any]
+    request: SignedInRequest, source: Source, name: str, stream: Any, *, format: str, settings: dict[str, Any]
 ) -> Response:
     """Keep the file, queue its import, start the worker."""
     delivery = services.receive_file(
@@ -212,7 +212,7 @@ class ImportView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="imports_read", responses=ImportAnswer)
-    def get(self, request: Request, import_id: int) -> Response:
+    def get(self, request: SignedInRequest, import_id: int) -> Response:
         get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
         return Response(services.import_answer(import_id))
 
@@ -227,7 +227,7 @@ class ConfirmView(APIView):
     scope = "usage"
 
     @extend_schema(operation_id="imports_confirm", request=REASON, responses={202: ImportSerializer})
-    def post(self, request: Request, import_id: int) -> Response:
+    def post(self, request: SignedInRequest, import_id: int) -> Response:
         delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
         confirmed = services.confirm_import(delivery, by=request.user, reason=str(request.data.get("reason", "")))
         tasks.import_soon(confirmed.pk)
@@ -241,7 +241,7 @@ class CancelView(APIView):
     scope = "usage"
 
     @extend_schema(operation_id="imports_cancel", request=None, responses={202: ImportSerializer})
-    def post(self, request: Request, import_id: int) -> Response:
+    def post(self, request: SignedInRequest, import_id: int) -> Response:
         delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
         services.cancel_import(delivery, by=request.user)
         delivery.refresh_from_db()
@@ -282,7 +282,7 @@ class TotalsView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="usage_totals", parameters=[TotalsQuery], responses=TotalsAnswer)
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         form = TotalsQuery(data=request.query_params)
         form.is_valid(raise_exception=True)
         asked = form.validated_data
@@ -319,7 +319,7 @@ class ConservationView(APIView):
     scope = "read"
 
     @extend_schema(operation_id="usage_conservation", responses=ConservedSerializer(many=True))
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         if not permissions.may_see_all_usage(request.user):
             raise PermissionDenied
         return Response(
@@ -360,13 +360,13 @@ class RulesView(APIView):
         return "read" if self.request.method == "GET" else "usage"
 
     @extend_schema(operation_id="rules_list", responses=RuleSerializer(many=True))
-    def get(self, request: Request) -> Response:
+    def get(self, request: SignedInRequest) -> Response:
         if not permissions.may_see_all_usage(request.user):
             raise PermissionDenied
         return Response(RuleSerializer(rules.rules_in_order(), many=True).data)
 
     @extend_schema(operation_id="rules_create", request=RuleSerializer, responses={201: RuleSerializer})
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         form = RuleSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         rule = rules.add_rule(by=request.user, **form.validated_data)
@@ -384,7 +384,7 @@ class ApplyRulesView(APIView):
         request=None,
         responses=inline_serializer("Applied", {"key_sets": serializers.IntegerField()}),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: SignedInRequest) -> Response:
         moved = rules.apply_rules(by=request.user)
         tasks.judge_soon()
         return Response({"key_sets": moved})

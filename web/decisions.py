@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -37,6 +37,7 @@ from web.line_rows import warning_shares
 from web.plan_fields import words_of
 from web.plan_history import history_of
 from web.plan_yaml import yaml_of
+from web.requests import PersonRequest
 
 ZERO = Decimal(0)
 CAUSE_WORDS = {
@@ -104,7 +105,7 @@ class FundingRow:
     warning: Decimal | None
 
 
-def visible_proposal(request: HttpRequest, number: int) -> Proposal:
+def visible_proposal(request: PersonRequest, number: int) -> Proposal:
     found = Proposal.objects.visible_to(request.user).select_related(
         "project__team", "requester", "cloned_from", "project__cost_centre"
     )
@@ -112,13 +113,13 @@ def visible_proposal(request: HttpRequest, number: int) -> Proposal:
 
 
 @login_required
-def proposal(request: HttpRequest, number: int) -> HttpResponse:
+def proposal(request: PersonRequest, number: int) -> HttpResponse:
     found = visible_proposal(request, number)
     return proposal_page(request, found)
 
 
 def proposal_page(
-    request: HttpRequest, found: Proposal, form: DecisionForm | None = None, outcome: str = ""
+    request: PersonRequest, found: Proposal, form: DecisionForm | None = None, outcome: str = ""
 ) -> HttpResponse:
     """One version of the proposal; a decision that was refused comes back with what is wrong."""
     versions = list(found.versions.select_related("estimate", "submitted_by").order_by("-number"))
@@ -289,7 +290,7 @@ def what_may(user: User, found: Proposal, versions: Sequence[ProposalVersion]) -
 
 @login_required
 @require_POST
-def decide(request: HttpRequest, number: int) -> HttpResponse:
+def decide(request: PersonRequest, number: int) -> HttpResponse:
     """Approve the whole or a part, ask for changes, or reject the step that the page showed."""
     found = visible_proposal(request, number)
     step = get_object_or_404(
@@ -313,7 +314,7 @@ def decide(request: HttpRequest, number: int) -> HttpResponse:
     return redirect("proposal", number)
 
 
-def decided(request: HttpRequest, step: ApprovalStep, outcome: str, form: DecisionForm) -> None:
+def decided(request: PersonRequest, step: ApprovalStep, outcome: str, form: DecisionForm) -> None:
     reason = form.cleaned_data["reason"]
     if outcome == "approve":
         approval.approve_proposal(step, by=request.user, reason=reason)

@@ -13,7 +13,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
@@ -99,7 +99,7 @@ def new_address() -> str:
 
 
 @login_required
-def import_list(request: HttpRequest) -> HttpResponse:
+def import_list(request: PersonRequest) -> HttpResponse:
     """Deliveries, the newest first."""
     form = ImportFilter(request.GET, user=request.user)
     chosen = form.cleaned_data if form.is_valid() else {}
@@ -155,13 +155,13 @@ def receive(request: PersonRequest, form: DeliveryForm) -> Import:
     return delivery
 
 
-def visible_import(request: HttpRequest, import_id: int) -> Import:
+def visible_import(request: PersonRequest, import_id: int) -> Import:
     found = Import.objects.visible_to(request.user).select_related("source", "received_by", "confirmed_by")
     return get_object_or_404(found, pk=import_id)
 
 
 @login_required
-def import_page(request: HttpRequest, import_id: int) -> HttpResponse:
+def import_page(request: PersonRequest, import_id: int) -> HttpResponse:
     """One delivery: while it is read, how far; then what became of it."""
     delivery = visible_import(request, import_id)
     is_open = delivery.status in (Import.Status.QUEUED, Import.Status.RUNNING)
@@ -207,7 +207,7 @@ def outcome_words(delivery: Import) -> dict[str, Any]:
 
 
 @login_required
-def rejected_csv(request: HttpRequest, import_id: int) -> StreamingHttpResponse:
+def rejected_csv(request: PersonRequest, import_id: int) -> StreamingHttpResponse:
     """The quarantine of a delivery: every rejected row with its line, column, value, reason and text."""
     delivery = visible_import(request, import_id)
     answer = StreamingHttpResponse(rejected_lines(delivery), content_type="text/csv; charset=utf-8")
@@ -264,7 +264,7 @@ def import_cancel(request: PersonRequest, import_id: int) -> HttpResponse:
 
 
 @login_required
-def import_answer(request: HttpRequest, import_id: int) -> HttpResponse:
+def import_answer(request: PersonRequest, import_id: int) -> HttpResponse:
     """The outcome as JSON, as the command prints it."""
     visible_import(request, import_id)
     text = json.dumps(services.import_answer(import_id), ensure_ascii=False, indent=1)

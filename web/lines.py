@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -31,11 +31,12 @@ from teams import labels, permissions
 from teams.models import Organisation, Project, User
 from web.forms import MoneyField, refuse
 from web.line_rows import LineRow, burn_of, line_rows
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 50
 
 
-def visible_line(request: HttpRequest, slug: str, line_id: int) -> BudgetLine:
+def visible_line(request: PersonRequest, slug: str, line_id: int) -> BudgetLine:
     """The line, if this person may see its project; else it does not exist."""
     lines = BudgetLine.objects.visible_to(request.user).select_related("project__team")
     return get_object_or_404(lines, pk=line_id, project__slug=slug)
@@ -74,7 +75,7 @@ class LineForm(forms.Form):
 
 
 @login_required
-def line_new(request: HttpRequest, slug: str) -> HttpResponse:
+def line_new(request: PersonRequest, slug: str) -> HttpResponse:
     """Open a line, and grant its first money."""
     project = get_object_or_404(Project.objects.visible_to(request.user).select_related("team"), slug=slug)
     if not permissions.may_fund(request.user, project.team):
@@ -191,11 +192,11 @@ def line_label(line: BudgetLine) -> str:
 
 
 @login_required
-def line(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     return line_page(request, visible_line(request, slug, line_id))
 
 
-def line_page(request: HttpRequest, found: BudgetLine, **bound: forms.Form) -> HttpResponse:
+def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) -> HttpResponse:
     """The page of a line; a form that was refused comes back with what is wrong."""
     now = timezone.now()
     (row,) = line_rows([found])
@@ -258,7 +259,7 @@ def threshold_rows(found: BudgetLine) -> list[dict[str, Any]]:
 
 
 def act(
-    request: HttpRequest, slug: str, line_id: int, name: str, form: forms.Form, change: Callable, said: str
+    request: PersonRequest, slug: str, line_id: int, name: str, form: forms.Form, change: Callable, said: str
 ) -> HttpResponse:
     """Check the form, do what it asks, and say so; a refusal comes back on the page beside the form."""
     found = visible_line(request, slug, line_id)
@@ -275,7 +276,7 @@ def act(
 
 @login_required
 @require_POST
-def line_grant(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line_grant(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.grant(found, by=request.user, amount=asked["amount"], reason=asked["reason"])
 
@@ -284,7 +285,7 @@ def line_grant(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def line_transfer(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line_transfer(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.transfer(found, asked["target"], by=request.user, amount=asked["amount"], reason=asked["reason"])
 
@@ -294,7 +295,7 @@ def line_transfer(request: HttpRequest, slug: str, line_id: int) -> HttpResponse
 
 @login_required
 @require_POST
-def line_release(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line_release(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.release(found, asked["proposal"], by=request.user, amount=asked["amount"], reason=asked["reason"])
 
@@ -304,7 +305,7 @@ def line_release(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def line_threshold(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line_threshold(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         line_services.add_threshold(
             found, by=request.user, basis=asked["basis"], share=asked["percent"] / 100, quantile=asked["quantile"]
@@ -317,7 +318,7 @@ def line_threshold(request: HttpRequest, slug: str, line_id: int) -> HttpRespons
 
 @login_required
 @require_POST
-def threshold_stop(request: HttpRequest, slug: str, line_id: int, threshold_id: int) -> HttpResponse:
+def threshold_stop(request: PersonRequest, slug: str, line_id: int, threshold_id: int) -> HttpResponse:
     found = visible_line(request, slug, line_id)
     threshold = get_object_or_404(found.thresholds, pk=threshold_id)
     try:
@@ -329,7 +330,7 @@ def threshold_stop(request: HttpRequest, slug: str, line_id: int, threshold_id: 
 
 @login_required
 @require_POST
-def line_unfreeze(request: HttpRequest, slug: str, line_id: int) -> HttpResponse:
+def line_unfreeze(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         line_services.unfreeze_line(found, by=request.user, reason=asked["reason"])
 

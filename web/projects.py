@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -27,6 +27,7 @@ from web import lines as line_pages
 from web.activity import latest_lines
 from web.forms import refuse
 from web.line_rows import LineRow, burn_of, flag_state, line_rows, total_of
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
 HAPPENED = 6
@@ -51,7 +52,7 @@ class ProjectFilter(forms.Form):
 
 
 @login_required
-def project_list(request: HttpRequest) -> HttpResponse:
+def project_list(request: PersonRequest) -> HttpResponse:
     """The projects one may see, each with its lines of today as one bar."""
     form = ProjectFilter(request.GET, user=request.user)
     chosen = form.cleaned_data if form.is_valid() else {}
@@ -134,7 +135,7 @@ class ProjectForm(forms.Form):
 
 
 @login_required
-def project_new(request: HttpRequest) -> HttpResponse:
+def project_new(request: PersonRequest) -> HttpResponse:
     """Open a project."""
     if not may_open_any(request.user):
         messages.error(request, _("A manager of your team, or finance, opens projects."))
@@ -153,7 +154,7 @@ def project_new(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-def project(request: HttpRequest, slug: str) -> HttpResponse:
+def project(request: PersonRequest, slug: str) -> HttpResponse:
     """How one project stands: figures, the worst warning, its lines, the burn of one of them, what happened."""
     found = get_object_or_404(Project.objects.visible_to(request.user).select_related("team", "cost_centre"), slug=slug)
     now = timezone.now()

@@ -11,7 +11,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import OuterRef, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
 from django.utils import timezone
@@ -28,6 +28,7 @@ from estimates.wording import fault_in_language
 from teams import permissions
 from teams.models import Organisation, Project, User
 from web import decisions, plans
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
 ZERO = Decimal(0)
@@ -84,7 +85,7 @@ def filtered_proposals(user: User, chosen: dict[str, Any]) -> QuerySet[Proposal]
 
 
 @login_required
-def proposal_list(request: HttpRequest) -> HttpResponse:
+def proposal_list(request: PersonRequest) -> HttpResponse:
     """Proposals one may see; those that wait for oneself a click away."""
     form = ProposalFilter(request.GET, user=request.user)
     chosen = form.cleaned_data if form.is_valid() else {}
@@ -126,7 +127,7 @@ class ProposalForm(forms.Form):
 
 
 @login_required
-def proposal_new(request: HttpRequest) -> HttpResponse:
+def proposal_new(request: PersonRequest) -> HttpResponse:
     """A new proposal: first the project and what to start from, then the plan with its estimate beside it."""
     projects = writable_projects(request.user)
     slug = request.GET.get("project") or (projects[0].slug if projects.count() == 1 else "")
@@ -143,7 +144,7 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
 
 
 @login_required
-def proposal_edit(request: HttpRequest, number: int) -> HttpResponse:
+def proposal_edit(request: PersonRequest, number: int) -> HttpResponse:
     """Change the plan of a proposal. After an approval this writes an amendment."""
     found = visible_proposal(request, number)
     if not may_edit(request.user, found):
@@ -156,7 +157,7 @@ def proposal_edit(request: HttpRequest, number: int) -> HttpResponse:
     return editor(request, dict(last.estimate.plan), found.project, ProposalForm(initial=start), found)
 
 
-def saved(request: HttpRequest, document: Any, project: Project, found: Proposal | None) -> HttpResponse:
+def saved(request: PersonRequest, document: Any, project: Project, found: Proposal | None) -> HttpResponse:
     """Keep what was posted, and submit it where that was asked; what is wrong comes back beside the form."""
     form = ProposalForm(request.POST)
     if not form.is_valid():
@@ -185,7 +186,7 @@ def given(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def editor(
-    request: HttpRequest,
+    request: PersonRequest,
     document: Any,
     project: Project,
     form: ProposalForm,
@@ -216,7 +217,7 @@ def editor(
     return render(request, "web/proposals/edit.html", words, status=status)
 
 
-def is_text(request: HttpRequest) -> bool:
+def is_text(request: PersonRequest) -> bool:
     return plans.YAML_NAME in request.POST
 
 
@@ -238,7 +239,7 @@ def project_headroom(project: Project) -> Decimal | None:
 
 @login_required
 @require_POST
-def proposal_preview(request: HttpRequest, slug: str) -> HttpResponse:
+def proposal_preview(request: PersonRequest, slug: str) -> HttpResponse:
     """The estimate as one types, with what the project has left."""
     project = get_object_or_404(Project.objects.visible_to(request.user), slug=slug)
     return plans.preview(request, headroom=project_headroom(project))
@@ -247,7 +248,7 @@ def proposal_preview(request: HttpRequest, slug: str) -> HttpResponse:
 # ---- what is done with one
 
 
-def visible_proposal(request: HttpRequest, number: int) -> Proposal:
+def visible_proposal(request: PersonRequest, number: int) -> Proposal:
     found = Proposal.objects.visible_to(request.user).select_related("project__team", "requester", "cloned_from")
     return get_object_or_404(found, pk=number)
 
@@ -258,7 +259,7 @@ def may_edit(user: User, found: Proposal) -> bool:
     return found.state in services.WRITABLE and not waits and permissions.may_write_plans(user, found.project.team)
 
 
-def submitted(request: HttpRequest, found: Proposal) -> HttpResponse:
+def submitted(request: PersonRequest, found: Proposal) -> HttpResponse:
     try:
         version = services.submit_proposal(found, by=request.user)
     except DomainError as refused:
@@ -271,11 +272,11 @@ def submitted(request: HttpRequest, found: Proposal) -> HttpResponse:
 
 @login_required
 @require_POST
-def proposal_submit(request: HttpRequest, number: int) -> HttpResponse:
+def proposal_submit(request: PersonRequest, number: int) -> HttpResponse:
     return submitted(request, visible_proposal(request, number))
 
 
-def acted(request: HttpRequest, number: int, change: Callable[[Proposal], Any], said: str) -> HttpResponse:
+def acted(request: PersonRequest, number: int, change: Callable[[Proposal], Any], said: str) -> HttpResponse:
     """Do it and say so, or say why not."""
     found = visible_proposal(request, number)
     try:
@@ -289,7 +290,7 @@ def acted(request: HttpRequest, number: int, change: Callable[[Proposal], Any], 
 
 @login_required
 @require_POST
-def proposal_withdraw(request: HttpRequest, number: int) -> HttpResponse:
+def proposal_withdraw(request: PersonRequest, number: int) -> HttpResponse:
     reason = request.POST.get("reason", "")
     return acted(
         request,
@@ -301,7 +302,7 @@ def proposal_withdraw(request: HttpRequest, number: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def proposal_close(request: HttpRequest, number: int) -> HttpResponse:
+def proposal_close(request: PersonRequest, number: int) -> HttpResponse:
     reason = request.POST.get("reason", "")
     return acted(
         request,
@@ -313,7 +314,7 @@ def proposal_close(request: HttpRequest, number: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def proposal_clone(request: HttpRequest, number: int) -> HttpResponse:
+def proposal_clone(request: PersonRequest, number: int) -> HttpResponse:
     """A new draft with the same plan."""
     found = visible_proposal(request, number)
     try:

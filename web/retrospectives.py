@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -24,12 +24,13 @@ from retrospectives.queries import retrospectives_of
 from teams import permissions
 from teams.models import Organisation, User
 from web.forms import refuse
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
 
 
 @login_required
-def retrospective_list(request: HttpRequest) -> HttpResponse:
+def retrospective_list(request: PersonRequest) -> HttpResponse:
     """Open ones first, the most urgent on top."""
     page = Paginator(retrospectives_of(request.user), PAGE_LENGTH).get_page(request.GET.get("page"))
     today = Organisation.current().today(timezone.now())
@@ -68,7 +69,7 @@ class ActionForm(forms.Form):
         self.fields["owner"].queryset = User.objects.filter(is_active=True, memberships__team=team).distinct()
 
 
-def visible_retrospective(request: HttpRequest, retrospective_id: int) -> Retrospective:
+def visible_retrospective(request: PersonRequest, retrospective_id: int) -> Retrospective:
     found = Retrospective.objects.visible_to(request.user).select_related(
         "project__team", "crossing__flag__line", "crossing__flag__threshold", "proposal", "owner", "closed_by"
     )
@@ -76,11 +77,11 @@ def visible_retrospective(request: HttpRequest, retrospective_id: int) -> Retros
 
 
 @login_required
-def retrospective(request: HttpRequest, retrospective_id: int) -> HttpResponse:
+def retrospective(request: PersonRequest, retrospective_id: int) -> HttpResponse:
     return retrospective_page(request, visible_retrospective(request, retrospective_id))
 
 
-def retrospective_page(request: HttpRequest, found: Retrospective, **bound: forms.Form) -> HttpResponse:
+def retrospective_page(request: PersonRequest, found: Retrospective, **bound: forms.Form) -> HttpResponse:
     """What happened, why, whether the goal was reached, what is done about it."""
     team = found.project.team
     writes = permissions.may_write_plans(request.user, team) or permissions.may_fund(request.user, team)
@@ -116,7 +117,7 @@ def criterion_of(found: Retrospective) -> dict[str, Any] | None:
 
 @login_required
 @require_POST
-def retrospective_write(request: HttpRequest, retrospective_id: int) -> HttpResponse:
+def retrospective_write(request: PersonRequest, retrospective_id: int) -> HttpResponse:
     """Keep what was written, and close it where that was asked."""
     found, form = visible_retrospective(request, retrospective_id), LookBackForm(request.POST)
     if form.is_valid():
@@ -134,7 +135,7 @@ def retrospective_write(request: HttpRequest, retrospective_id: int) -> HttpResp
 
 @login_required
 @require_POST
-def action_add(request: HttpRequest, retrospective_id: int) -> HttpResponse:
+def action_add(request: PersonRequest, retrospective_id: int) -> HttpResponse:
     found = visible_retrospective(request, retrospective_id)
     form = ActionForm(request.POST, retrospective=found)
     if form.is_valid():
@@ -149,7 +150,7 @@ def action_add(request: HttpRequest, retrospective_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def action_done(request: HttpRequest, retrospective_id: int, action_id: int) -> HttpResponse:
+def action_done(request: PersonRequest, retrospective_id: int, action_id: int) -> HttpResponse:
     found = visible_retrospective(request, retrospective_id)
     try:
         services.finish_action(get_object_or_404(Action, pk=action_id, retrospective=found), by=request.user)
@@ -160,7 +161,7 @@ def action_done(request: HttpRequest, retrospective_id: int, action_id: int) -> 
 
 @login_required
 @require_POST
-def retrospective_open(request: HttpRequest, number: int) -> HttpResponse:
+def retrospective_open(request: PersonRequest, number: int) -> HttpResponse:
     """Look back at a closed proposal."""
     proposal = get_object_or_404(Proposal.objects.visible_to(request.user).select_related("project__team"), pk=number)
     try:

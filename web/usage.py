@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -160,7 +160,7 @@ def source_new(request: PersonRequest) -> HttpResponse:
 
 
 @login_required
-def source(request: HttpRequest, slug: str) -> HttpResponse:
+def source(request: PersonRequest, slug: str) -> HttpResponse:
     """One source: its settings, its periods and which delivery is live in each."""
     found = get_object_or_404(Source.objects.visible_to(request.user).select_related("part_of"), slug=slug)
     return render(

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -26,6 +26,7 @@ from teams import permissions
 from teams.models import Project, User
 from web.forms import refuse
 from web.line_rows import burn_of, line_rows
+from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
 
@@ -67,7 +68,7 @@ def filtered_flags(user: User, chosen: dict[str, Any]) -> QuerySet[Flag]:
 
 
 @login_required
-def warning_list(request: HttpRequest) -> HttpResponse:
+def warning_list(request: PersonRequest) -> HttpResponse:
     """Thresholds that are reached, the gravest first."""
     form = FlagFilter(request.GET, user=request.user)
     chosen = form.cleaned_data if form.is_valid() else {}
@@ -88,17 +89,17 @@ class MuteForm(forms.Form):
     until = forms.DateField(label=gettext_lazy("Keep quiet until"), widget=forms.DateInput(attrs={"type": "date"}))
 
 
-def visible_flag(request: HttpRequest, flag_id: int) -> Flag:
+def visible_flag(request: PersonRequest, flag_id: int) -> Flag:
     flags = Flag.objects.visible_to(request.user).select_related("line__project__team", "threshold", "acknowledged_by")
     return get_object_or_404(flags, pk=flag_id)
 
 
 @login_required
-def flag(request: HttpRequest, flag_id: int) -> HttpResponse:
+def flag(request: PersonRequest, flag_id: int) -> HttpResponse:
     return flag_page(request, visible_flag(request, flag_id))
 
 
-def flag_page(request: HttpRequest, found: Flag, **bound: forms.Form) -> HttpResponse:
+def flag_page(request: PersonRequest, found: Flag, **bound: forms.Form) -> HttpResponse:
     """The line as it stands, what happened, and the forms to answer with."""
     (row,) = line_rows([found.line])
     burn, outlook = burn_of(row, now=timezone.now())
@@ -122,7 +123,7 @@ def flag_page(request: HttpRequest, found: Flag, **bound: forms.Form) -> HttpRes
 
 @login_required
 @require_POST
-def flag_acknowledge(request: HttpRequest, flag_id: int) -> HttpResponse:
+def flag_acknowledge(request: PersonRequest, flag_id: int) -> HttpResponse:
     found, form = visible_flag(request, flag_id), CauseForm(request.POST)
     if form.is_valid():
         try:
@@ -137,7 +138,7 @@ def flag_acknowledge(request: HttpRequest, flag_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def flag_mute(request: HttpRequest, flag_id: int) -> HttpResponse:
+def flag_mute(request: PersonRequest, flag_id: int) -> HttpResponse:
     found, form = visible_flag(request, flag_id), MuteForm(request.POST)
     if form.is_valid():
         try:
