@@ -178,18 +178,25 @@ def price_leaf(context: Context, name: str) -> Leaf | None:
 def _rows_of_months(context: Context, name: str, price: Price) -> list[PriceRow | None]:
     """The row in force in each month: on the first day of the plan, then on the first of every month.
 
-    Where none had started by then, the row in force on the day of the prices.
+    A plan that is under way when its offer is withdrawn goes on at the price it has.
     """
     key = price_key(context, price)
     days = [context.start]
     if price.by_month and context.prices.changes(key, context.start):
         days += [(Month.of(context.start) + offset).start for offset in range(1, context.months)]
-    fallback = context.prices.on(key, context.prices_on)
-    rows = [context.prices.on(key, day) or fallback for day in days]
+    rows: list[PriceRow | None] = []
+    for day in days:
+        rows.append(row_in_force(context, key, day) or (rows[-1] if rows else None))
     context.uses[name] = [
         PriceUse(name, price.english, key, unit_of(price, context), row) for row in dict.fromkeys(rows)
     ]
     return rows
+
+
+def row_in_force(context: Context, key: PriceKey, day: date) -> PriceRow | None:
+    """The row of a day, none where the offer is withdrawn by then; of a day before any price the row of `prices_on`."""
+    found = context.prices.on(key, day)
+    return context.prices.on(key, context.prices_on) if found is None and day < context.prices_on else found
 
 
 def price_key(context: Context, price: Price) -> PriceKey:
@@ -245,6 +252,6 @@ def _detail(row: PriceRow | None) -> str:
 
 def row_price(context: Context, leaf: str, what: str, unit: str, key: PriceKey, day: date) -> PriceRow | None:
     """A price asked for by a row of a list, noted as used."""
-    row = context.prices.on(key, day) or context.prices.on(key, context.prices_on)
+    row = row_in_force(context, key, day)
     context.uses.setdefault(leaf, []).append(PriceUse(leaf, what, key, unit, row))
     return row

@@ -44,6 +44,19 @@ def test_a_withdrawn_offer_has_no_price_and_leaves_the_others() -> None:
     assert amount_on(rows, date(2026, 9, 1)) == 5
 
 
+def test_an_offer_withdrawn_before_the_plan_starts_is_missing_and_one_withdrawn_later_is_not() -> None:
+    gone = rent("1", valid_from=date(2026, 12, 15), withdrawn=True)
+    book = PriceBook([*STORAGE, rent("1"), gone])
+
+    before = estimated(pretrain(start="2026-12-01", compute__count=2), prices=book)
+    after = estimated(pretrain(start="2027-01-01"), prices=book)
+
+    # 3,333.33 hours on two cards last beyond December, at the price at which they were begun
+    assert before["quantities"]["on_demand_rate"]["p50"] == 1
+    assert after["cost"]["total"]["mean"] is None
+    assert [gap["item"] for gap in after["price_missing"]] == ["h100-sxm-80gb"]
+
+
 def test_a_verified_offer_wins_over_cheaper_ones_that_nobody_verified() -> None:
     rows = [rent("1", provider="a", verified=False), rent("5", provider="b")]
 
