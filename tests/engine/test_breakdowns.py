@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 
 from core.vocabulary import CAUSES
 from estimates.engine.answer import estimate_many
-from estimates.engine.books import AcceleratorBook, AcceleratorSpec
+from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook
 from estimates.engine.breakdown import breakdown_of
 from estimates.engine.evaluation import evaluate
+from estimates.engine.fields import FIELDS
 from estimates.engine.leaves import Context
 from estimates.engine.plan import parse_plan
 from tests.engine.makers import CATALOGUE, PRICES, TODAY, changed, estimated, pretrain
@@ -23,7 +26,17 @@ MODEL = {"parameters": 7e9, "layers": 32, "hidden_size": 4096, "sequence_length"
 PEOPLE = [{"role": "research engineer", "fte": 2, "months": 5}]
 
 
-TASKS = ("pretrain", "continued_pretrain", "finetune", "inference", "vector_store", "evaluation")
+TASKS = (
+    "pretrain",
+    "continued_pretrain",
+    "ablation",
+    "finetune",
+    "inference",
+    "vector_store",
+    "evaluation",
+    "data_work",
+)
+RUNGS = [{"parameters": 1e8, "tokens": 2e9}, {"parameters": 1e9, "tokens": 2e10, "runs": 2}]
 
 
 def spread(number: float) -> dict[str, float]:
@@ -38,9 +51,7 @@ def number(draw: Any, low: float, high: float) -> float:
 @st.composite
 def documents(draw: Any) -> dict[str, Any]:
     """Plans of every task, with ranges, people, own and mixed hardware."""
-    task = draw(
-        st.sampled_from(["pretrain", "continued_pretrain", "finetune", "inference", "vector_store", "evaluation"])
-    )
+    task = draw(st.sampled_from(TASKS))
     document = changed(
         pretrain(model=MODEL, task=task),
         data__tokens=spread(number(draw, 1e9, 1e12)),
@@ -65,6 +76,8 @@ def documents(draw: Any) -> dict[str, Any]:
         document["compute"]["mix"] = {"own": 0.6, "on_demand": 0.4}
     if mode == "committed":
         document["compute"]["committed"] = {"count": 8, "hours": 2000, "price": 1.5}
+    if task == "ablation":
+        document["experiments"] = RUNGS
     if task == "inference":
         document["inference"] = {
             "requests_per_day": number(draw, 1, 1e7),
@@ -148,6 +161,38 @@ def test_a_lower_mfu_never_costs_less(document: dict[str, Any], factor: float) -
     slow = {key: value * factor if key != "attention" else value for key, value in mfu.items()}
 
     assert mean(changed(document, compute__mfu=slow)) >= mean(document) * (1 - 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents(), st.sampled_from([0.5, 7.0, 150.0]))
+def test_another_scale_of_the_currency_scales_money_and_nothing_else(document: dict[str, Any], factor: float) -> None:
+    rows = [replace(row, amount=row.amount * Decimal(factor)) for row in PRICES.rows]
+
+    one = estimated(document, samples=50)
+    other = estimated(in_other_money(document, factor), samples=50, prices=PriceBook(rows))
+
+    for name, figures in one["quantities"].items():
+        by = factor if "money" in figures["unit"] else 1.0
+        for level in ("p10", "p50", "p90", "mean"):
+            assert other["quantities"][name][level] == times(figures[level], by), name
+    for level, amount in one["cost"]["total"].items():
+        assert other["cost"]["total"][level] == times(amount, factor)
+    assert other["probability"] == one["probability"]
+    assert other["feasible"] == one["feasible"]
+
+
+def times(number: float | None, factor: float) -> Any:
+    return None if number is None else pytest.approx(number * factor, rel=1e-7, abs=1e-6)
+
+
+def in_other_money(node: Any, factor: float, path: str = "") -> Any:
+    """A document with every amount of money in it multiplied."""
+    if isinstance(node, list):
+        return [in_other_money(row, factor, f"{path}.*") for row in node]
+    if isinstance(node, dict):
+        return {key: in_other_money(value, factor, f"{path}.{key}".lstrip(".")) for key, value in node.items()}
+    field = FIELDS.get(path)
+    return node * factor if field is not None and field.unit.startswith("money") else node
 
 
 def mean(document: dict[str, Any]) -> float:
