@@ -12,6 +12,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
+from django.utils.translation import gettext as _
 from drf_spectacular.generators import SchemaGenerator
 
 from web.requests import PersonRequest
@@ -19,6 +20,8 @@ from web.requests import PersonRequest
 METHODS = ("get", "post", "put", "patch", "delete")
 DEEP = 3
 """How far objects inside objects are spelled out."""
+MANY = 12
+"""So many choices of a value are listed."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,9 @@ def operation(address: str, method: str, described: dict[str, Any]) -> Operation
 
 
 def parameter(row: dict[str, Any]) -> FieldRow:
-    return FieldRow(row["name"], kind_of(row.get("schema", {})), row.get("required", False), row.get("description", ""))
+    return FieldRow(
+        row["name"], kind_of(row.get("schema", {})), row.get("required", False), in_words(row.get("description", ""))
+    )
 
 
 def answer(status: str, found: dict[str, Any]) -> tuple[str, str, list[FieldRow]]:
@@ -124,10 +129,15 @@ def fields(schema: dict[str, Any], depth: int = 0) -> list[FieldRow]:
     for name, described in whole.get("properties", {}).items():
         inner = resolved(described)
         text = described.get("description") or inner.get("description", "")
-        rows.append(FieldRow(name, kind_of(described), name in whole.get("required", []), text, depth))
+        rows.append(FieldRow(name, kind_of(described), name in whole.get("required", []), in_words(text), depth))
         if depth + 1 < DEEP:
             rows += fields(inner, depth + 1)
     return rows
+
+
+def in_words(description: str) -> str:
+    """Without the list of choices that the document repeats in every description; the type says them already."""
+    return " ".join(line for line in description.splitlines() if line.strip() and not line.startswith("* `"))
 
 
 def kind_of(schema: dict[str, Any]) -> str:
@@ -137,12 +147,20 @@ def kind_of(schema: dict[str, Any]) -> str:
     if options:
         return " | ".join(dict.fromkeys(kind_of(option) for option in options))
     if "enum" in whole:
-        return " | ".join(json.dumps(value) for value in whole["enum"])
+        return choices_of(whole["enum"])
     if whole.get("type") == "array":
-        return f"list of {kind_of(whole.get('items', {}))}"
+        return _("list of %(kind)s") % {"kind": kind_of(whole.get("items", {}))}
     kinds = whole.get("type", "any")
     text = " | ".join(kinds) if isinstance(kinds, list) else kinds
     return f"{text} ({whole['format']})" if "format" in whole else text
+
+
+def choices_of(values: list[Any]) -> str:
+    """The choices, or the first of very many."""
+    shown = " | ".join(json.dumps(value) for value in values[:MANY])
+    return (
+        shown if len(values) <= MANY else _("%(shown)s … (%(count)s in all)") % {"shown": shown, "count": len(values)}
+    )
 
 
 def example(address: str, method: str, media: str, body: dict[str, Any]) -> str:
