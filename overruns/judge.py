@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 ZERO = Decimal(0)
 SLACK = Decimal("0.02")
@@ -101,6 +102,11 @@ def is_reached(watched: Watched, value: Decimal, limit: Decimal) -> bool:
     return value > 0 and value >= limit
 
 
+def has_happened(watched: Watched, figures: Figures, limit: Decimal) -> bool:
+    """Has what a forecast would warn of been reached already? Then the warning comes too late to say anything."""
+    return watched.basis == "forecast" and figures.actual > 0 and figures.actual >= limit
+
+
 def is_news(share: Decimal, told: Decimal | None) -> bool:
     """Is this share higher than what people know of? Having heard that a line had no money, they know of none."""
     return told is None or share > told or share < told == WITHOUT_LINE
@@ -126,10 +132,16 @@ def judge_one(watched: Watched, figures: Figures, earlier: Earlier | None, today
     if value is None:
         return None
     share = figures.share(value)
-    facts = {"watched": watched, "value": value, "limit": limit, "share": share, "is_incomplete": not figures.is_known}
+    facts: dict[str, Any] = {
+        "watched": watched,
+        "value": value,
+        "limit": limit,
+        "share": share,
+        "is_incomplete": not figures.is_known,
+    }
     is_new_share = is_news(share, before.told_share)
     if before.state in (BELOW, CLOSED):
-        if is_reached(watched, value, limit):
+        if is_reached(watched, value, limit) and not has_happened(watched, figures, limit):
             return Verdict(state=ABOVE, transition=CROSSED, tell=is_new_share, **facts)
         return Verdict(state=BELOW, **facts) if earlier else None
     if figures.is_known and has_fallen(value, limit, figures.budget):

@@ -112,6 +112,14 @@ def test_a_forecast_warns_when_it_passes_the_line_not_when_it_uses_it_up():
     assert verdict(MEDIAN, figures(10, forecast={"p50": Decimal("1000.01")})).transition == CROSSED
 
 
+def test_a_forecast_warns_of_nothing_that_has_happened():
+    high = {"p50": Decimal(1300)}
+
+    assert verdict(MEDIAN, figures(1000, forecast=high)) is None
+    assert verdict(MEDIAN, figures(999, forecast=high)).transition == CROSSED
+    assert verdict(MEDIAN, figures(1100, forecast=high), ABOVE).state == ABOVE
+
+
 def test_committed_money_counts_where_the_threshold_says_so():
     watched = Watched(4, "committed", share=Decimal("1"))
 
