@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Any
 
 from estimates.engine.field_kinds import MULTIPLES_MAKE_SENSE, Field, Kind
@@ -103,19 +104,25 @@ def _read_range(raw: Mapping[str, Any], field: Field, path: str, faults: list[Pl
     missing = [key for key in keys if raw.get(key) is None]
     if missing:
         faults.append(plan_fault(path, raw, "range_incomplete", (Phrase("range"),), missing=", ".join(missing)))
-    amounts = {key: _read_amount(raw[key], field, below(path, key), faults) for key in keys if raw.get(key) is not None}
+    read = {key: _read_amount(raw[key], field, below(path, key), faults) for key in keys if raw.get(key) is not None}
+    amounts = {key: amount for key, amount in read.items() if amount is not None}
+    _check_order(amounts, path, faults)
     if len(faults) > known:
         return None
-    return _range_cell(keys, [amount for amount in amounts.values() if amount is not None], path, faults)
+    return _range_cell(keys, list(amounts.values()), path, faults)
+
+
+def _check_order(amounts: Mapping[str, Decimal], path: str, faults: list[PlanFault]) -> None:
+    """Neighbours out of order, among the ends that could be read."""
+    for first, second in pairwise(amounts):
+        if amounts[first] > amounts[second]:
+            order = {"first": first, "second": second}
+            value = plain(amounts[first])
+            faults.append(plan_fault(below(path, first), value, "range_order", (Phrase("ordered"),), **order))
 
 
 def _range_cell(keys: tuple[str, ...], amounts: list[Decimal], path: str, faults: list[PlanFault]) -> Cell | None:
     known = len(faults)
-    for index in (0, 1):
-        if amounts[index] > amounts[index + 1]:
-            place = below(path, keys[index])
-            order = {"first": keys[index], "second": keys[index + 1]}
-            faults.append(plan_fault(place, plain(amounts[index]), "range_order", (Phrase("ordered"),), **order))
     if keys is QUANTILE_KEYS and amounts[0] <= 0:
         faults.append(plan_fault(below(path, keys[0]), plain(amounts[0]), "quantile_zero", (Phrase("range"),)))
     if len(faults) > known:

@@ -141,8 +141,9 @@ def difference(
         for position, cause in enumerate(CAUSES, start=1):
             plan = stepped(first, second, set(CAUSES[:position]))
             source = after if cause == "price" else before
-            step = replace(source, plan=plan, program=None, cache={}, uses={}, feasible=True, months=240)
+            step = replace(source, plan=plan, program=None, cache={}, uses={}, compared={}, feasible=True, months=240)
             totals.append(_total_or(step, samples, totals[-1]))
+        totals = _bridged(totals)
     return {
         "plans": [first.name, second.name],
         "currency": second.currency,
@@ -172,6 +173,16 @@ def _total_or(step: Context, samples: int, before: Decimal | None) -> Decimal | 
         return mean_total(step, samples)
     except PlanRefused:
         return before
+
+
+def _bridged(totals: list[Decimal | None]) -> list[Decimal | None]:
+    """A step on the way whose total nobody knows, as a price of that mixture is missing, counts with the next."""
+    if totals[0] is None or totals[-1] is None:
+        return totals
+    bridged = totals[:1]
+    for total in totals[1:]:
+        bridged.append(bridged[-1] if total is None else total)
+    return bridged
 
 
 def _less(one: Decimal | None, other: Decimal | None) -> Decimal | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -15,8 +15,10 @@ from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context, Leaf
 from estimates.engine.plan import Plan
 from estimates.engine.price_leaves import PRICES
+from estimates.engine.quantities import QUANTITIES
 from estimates.engine.sampling import quantile
 from estimates.engine.summary import figure, summary
+from estimates.engine.whole import Stage, evaluate_life, life_quantities
 
 ORIGINS: Mapping[str, tuple[str, str]] = {
     "plan": ("from the plan", "来自计划"),
@@ -43,10 +45,45 @@ def explain(
     samples: int = 4000,
     baseline: History | None = None,
 ) -> dict[str, Any]:
-    """The tree of one quantity; UnknownQuantity where the plan has none of this name."""
+    """The tree of one quantity; UnknownQuantity where the plan has none of this name.
+
+    A life plan has the sums over its members, and all quantities of a member under its name: `run.goodput`.
+    """
     refuse_unknown_hardware(plan, accelerators)
     context = Context(plan, prices, accelerators, prices_on, baseline or History())
+    if plan.members:
+        return explain_life(evaluate_life(context, samples), quantity)
     return explain_in(evaluate([context], samples), 0, quantity)
+
+
+def explain_life(stages: Sequence[Stage], quantity: str) -> dict[str, Any]:
+    """The tree of a sum over the members of a life, or of a quantity of one of them."""
+    for stage in stages:
+        inner = quantity.removeprefix(f"{stage.member.name}.")
+        if inner != quantity:
+            return member_node(stage, inner)
+    sums = life_quantities(stages)
+    if quantity not in sums:
+        raise UnknownQuantity(f"no quantity {quantity!r} in this plan; there are: {', '.join(sorted(sums))}")
+    unit, samples = sums[quantity]
+    inputs = [member_node(stage, quantity) for stage in stages if quantity in stage.evaluation.values]
+    return {
+        "name": quantity,
+        "label": QUANTITIES[quantity].label,
+        "unit": unit,
+        "value": summary(samples),
+        "formula": " + ".join(node["name"] for node in inputs),
+        "about": "The sum over the members of the life.",
+        "source": "",
+        "inputs": inputs,
+    }
+
+
+def member_node(stage: Stage, quantity: str) -> dict[str, Any]:
+    """The tree of a quantity of one member, under the member's name."""
+    name, node = stage.member.name, explain_in(stage.evaluation, 0, quantity)
+    label = {language: f"{name}: {words}" for language, words in node["label"].items()}
+    return {**node, "name": f"{name}.{quantity}", "label": label}
 
 
 def explain_in(evaluation: Evaluation, index: int, quantity: str) -> dict[str, Any]:
@@ -73,7 +110,7 @@ class _Tree:
             return leaf_node(name, self.evaluation.leaves[name][self.index])
         node: dict[str, Any] = {
             "name": name,
-            "label": {"en": item.english, "zh": item.chinese},
+            "label": item.label,
             "unit": item.unit,
             "value": self._value(name, item.axis),
             "formula": item.text,

@@ -83,6 +83,11 @@ class Quantity:
         return formula_text(self.formula)
 
     @property
+    def label(self) -> dict[str, str]:
+        """Its name in both languages."""
+        return {"en": self.english, "zh": self.chinese}
+
+    @property
     def about(self) -> str:
         return inspect.getdoc(self.formula) or ""
 

@@ -60,6 +60,7 @@ def evaluate_life(context: Context, samples: int) -> list[Stage]:
             program=None,
             cache={},
             uses={},
+            compared={},
             feasible=True,
             months=240,
             prefix=f"{context.prefix}members.{member.name}.",

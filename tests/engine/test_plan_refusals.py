@@ -147,6 +147,12 @@ def test_each_end_of_a_range_is_checked() -> None:
     assert codes(small_plan(compute__mfu={"p10": 0.2, "p50": 0.4, "p90": 1.2})) == {"compute.mfu.p90": "above"}
 
 
+def test_ends_out_of_order_are_told_beside_one_that_is_out_of_bounds() -> None:
+    document = small_plan(compute__mfu={"low": 0.5, "mode": 0.4, "high": 1.2})
+
+    assert codes(document) == {"compute.mfu.low": "range_order", "compute.mfu.high": "above"}
+
+
 def test_kinds_of_range_do_not_mix() -> None:
     found = codes(small_plan(compute__mfu={"low": 0.2, "mode": 0.4, "high": 0.5, "p90": 0.5}))
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from estimates.engine.difference import cause_of, difference
+from estimates.engine.explain import UnknownQuantity, explain
 from estimates.engine.plan import PlanRefused, parse_plan
 from tests.engine.makers import CATALOGUE, PRICES, TODAY, changed, estimated, p50, pretrain
 
@@ -53,6 +54,45 @@ def test_a_life_is_the_sum_of_its_members() -> None:
     assert answered["cost"]["total"]["mean"] == pytest.approx(sum(parts))
     assert answered["quantities"]["total_accelerator_hours"]["mean"] == pytest.approx(10_000 / 3)
     assert answered["ask"]["total"] == pytest.approx(1.1 * sum(parts), abs=0.01)
+
+
+def explained(quantity: str, **changes: Any) -> dict[str, Any]:
+    plan = parse_plan(life(**changes))
+    return explain(plan, quantity, prices=PRICES, accelerators=CATALOGUE, prices_on=TODAY, samples=50)
+
+
+def test_the_explanation_of_a_life_leads_to_its_members() -> None:
+    answered = estimated(life(), samples=50)
+
+    tree = explained("total_cost")
+
+    parts = {node["name"]: node["value"]["mean"] for node in tree["inputs"]}
+    assert tree["value"] == {key: answered["cost"]["total"][key] for key in tree["value"]}
+    assert tree["formula"] == "data.total_cost + run.total_cost + store.total_cost"
+    assert sum(parts.values()) == pytest.approx(tree["value"]["mean"])
+    assert [node["name"] for node in explained("total_accelerator_hours")["inputs"]] == ["run.total_accelerator_hours"]
+
+
+def test_every_quantity_of_a_life_has_an_explanation_and_so_have_those_of_its_members() -> None:
+    answered = estimated(life(), samples=50)
+
+    for name, figures in answered["quantities"].items():
+        assert explained(name)["value"]["p50"] == figures["p50"], name
+    assert explained("run.elapsed_hours")["value"]["p50"] == pytest.approx(52.0833, abs=1e-3)
+    with pytest.raises(UnknownQuantity, match="total_cost"):
+        explained("goodput")
+
+
+def test_members_of_a_life_keep_their_own_questions_to_the_price_table() -> None:
+    members = [
+        {"name": slug, "task": "pretrain", "model": {"parameters": 1e9}, "data": {"tokens": 1e12}, "compute": compute}
+        for slug in ("a100-sxm-80gb", "h100-sxm-80gb")
+        for compute in [{"accelerator": slug, "count": 64, "mfu": 0.4}]
+    ]
+
+    keys = estimated(life(members=members), samples=50)["price_keys"]
+
+    assert {key[1] for key in keys if key[0] == "purchase"} == {"a100-sxm-80gb", "h100-sxm-80gb"}
 
 
 def test_the_members_of_a_life_fall_on_its_months() -> None:
@@ -173,6 +213,21 @@ def test_a_difference_is_told_by_cause_and_adds_up() -> None:
     assert causes["volume"] == pytest.approx(hours * 2, abs=0.01)
     assert causes["efficiency"] == pytest.approx(hours * 2 * 2 * 0.25, abs=0.01)
     assert causes["price"] == pytest.approx(hours * 2 * 1.25, abs=0.01)
+    assert sum(causes.values()) == pytest.approx(found["difference"], abs=1e-9)
+
+
+def test_a_step_of_which_no_total_is_known_counts_with_the_next() -> None:
+    # reserved H100 cards for A100 cards on demand: in between lie reserved A100 cards, of which there is no price
+    free = {"keep_last": 0, "keep_milestones": 0, "log_gb_per_day": 0}
+    first = pretrain(storage=free, compute__mode="committed", compute__committed={"count": 64, "hours": 100})
+    second = pretrain(storage=free, compute__accelerator="a100-sxm-80gb")
+
+    found = compared(first, second)
+
+    # 64 · 100 · 1.20 reserved, 3,333.33 · 1.00 on demand
+    causes = {item["cause"]: item["amount"] for item in found["causes"]}
+    assert (found["from"], found["to"]) == (7680, pytest.approx(3333.33, abs=0.01))
+    assert causes["efficiency"] == 0
     assert sum(causes.values()) == pytest.approx(found["difference"], abs=1e-9)
 
 
