@@ -41,6 +41,8 @@ class Funding:
     amount: Decimal
     held: Decimal
     new_money: Decimal
+    overspent: Decimal = ZERO
+    """What the proposal's own work has cost beyond what it held: already taken from the headroom."""
 
     @property
     def change(self) -> Decimal:
@@ -48,9 +50,14 @@ class Funding:
         return self.amount - self.held
 
     @property
+    def taken(self) -> Decimal:
+        """What the decision takes from the headroom: the change, less what was spent before it was promised."""
+        return not_yet_spent(self.change, self.overspent)
+
+    @property
     def short(self) -> Decimal:
         """What is missing even with the new money."""
-        return shortfall(self.change, self.before.free + self.new_money, self.before.currency)
+        return shortfall(self.taken, self.before.free + self.new_money, self.before.currency)
 
     @property
     def after(self) -> LineStatus:
@@ -58,7 +65,7 @@ class Funding:
         return replace(
             self.before,
             budget=self.before.budget + self.new_money,
-            committed=self.before.committed + self.change,
+            committed=self.before.committed + self.taken,
         )
 
 
@@ -125,7 +132,11 @@ def _of_category(
     amounts = {key: ZERO for key, amount in held.items() if amount}
     amounts.update(spread(decision.amount, weights, version.currency) if weights else {})
     nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, (), ())
-    changes = {key: max(ZERO, amount - held.get(key, ZERO)) for key, amount in amounts.items()}
+    overspent = {line.pk: _overspent(statuses[line.pk], proposal.reference, held[line.pk]) for line in lines}
+    changes = {
+        key: max(ZERO, not_yet_spent(amount - held.get(key, ZERO), overspent.get(key, ZERO)))
+        for key, amount in amounts.items()
+    }
     headrooms = {key: statuses[key].free if key > 0 else ZERO for key in amounts}
     if decision.new_money is None:
         money = {
@@ -143,6 +154,7 @@ def _of_category(
             amount=amount,
             held=held.get(key, ZERO),
             new_money=money[key],
+            overspent=overspent.get(key, ZERO),
         )
         for key, amount in amounts.items()
     ]
@@ -152,3 +164,12 @@ def _held(status: LineStatus, reference: str) -> Decimal:
     """What the proposal was promised on the line and has not given back, used up or not."""
     promise = status.promises.get(reference)
     return promise.committed - promise.released if promise else ZERO
+
+
+def _overspent(status: LineStatus, reference: str, held: Decimal) -> Decimal:
+    return max(ZERO, status.own.get(reference, ZERO) - held)
+
+
+def not_yet_spent(change: Decimal, overspent: Decimal) -> Decimal:
+    """Of what is promised on top, the part that earlier overspending has not used up."""
+    return max(ZERO, change - overspent) if change > 0 else change

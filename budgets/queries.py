@@ -117,7 +117,10 @@ def read_ledger(entries: Sequence[Entry], *, until: datetime | None = None) -> L
 
 
 def approved_before(proposal: Proposal, today: date) -> dict[str, Decimal]:
-    """What the project's other proposals were approved in this fiscal year, by category, in its currency."""
+    """What the project's other proposals were approved in this fiscal year, by category, in its currency.
+
+    What one gives back lessens its own approvals of the year, never those of others.
+    """
     organisation = Organisation.current()
     year = calendar_period("year", Month.of(today), fiscal_year_starts_in=organisation.fiscal_year_starts_in)
     entries = Entry.objects.filter(
@@ -125,10 +128,13 @@ def approved_before(proposal: Proposal, today: date) -> dict[str, Decimal]:
         kind__in=[Entry.Kind.COMMIT, Entry.Kind.RELEASE],
         at__gte=midnight(year.start, organisation.zone),
     ).exclude(proposal=proposal)
+    approved: dict[tuple[str, int], Decimal] = defaultdict(lambda: ZERO)
+    for category, number, kind, amount in entries.values_list("line__category", "proposal", "kind", "amount"):
+        approved[category, number] += amount if kind == Entry.Kind.COMMIT else -amount
     sums: dict[str, Decimal] = defaultdict(lambda: ZERO)
-    for category, kind, amount in entries.values_list("line__category", "kind", "amount"):
-        sums[category] += amount if kind == Entry.Kind.COMMIT else -amount
-    return {category: max(ZERO, amount) for category, amount in sums.items()}
+    for (category, _number), amount in approved.items():
+        sums[category] += max(ZERO, amount)
+    return dict(sums)
 
 
 def category_totals(proposal: Proposal) -> dict[str, Decimal]:

@@ -63,6 +63,8 @@ class LineStatus:
     consumed: tuple[tuple[Decimal, Decimal], ...]
     rates_missing: tuple[tuple[Month, str], ...]
     held: Decimal = ZERO
+    own: Mapping[str, Decimal] = field(default_factory=dict)
+    """By proposal what its own work has cost."""
 
     @property
     def headroom(self) -> Decimal:
@@ -125,4 +127,5 @@ def status_of(
         consumed=holdings.consumed,
         rates_missing=spent.rates_missing,
         held=held,
+        own=spent.own,
     )

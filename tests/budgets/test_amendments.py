@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from budgets.funding import LineDecision
+from budgets.funding import LineDecision, fundings
 from budgets.models import AskLine, BudgetLine, ProposalVersion
 from budgets.queries import line_status
 from budgets.services import approval, proposals
@@ -79,3 +79,33 @@ def test_leaving_a_protected_cost_out_of_the_decision_needs_its_reason_too(stage
         approval.approve_proposal(
             step, by=stage.manager, lines=[LineDecision("compute", Decimal(800))], reason="Too dear", now=NOW
         )
+
+
+def test_an_amendment_that_covers_an_overrun_needs_new_money_for_the_overrun_and_the_rest_only(stage):
+    line = factories.line(stage.project)
+    proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 100})
+    approval.approve_proposal(step, by=stage.manager, now=NOW)
+    factories.cost(stage.project, 150, day=date(2027, 2, 3), reference=proposal.reference)
+
+    step = amended(stage, proposal, {("compute", "2027-02"): 200})
+    shown = fundings(step.version, [LineDecision("compute", Decimal(200))], now=NOW)[0].after
+    approval.approve_proposal(step, by=stage.manager, now=NOW)
+
+    # 200 is asked, 150 of it is spent: 50 stays committed, and the line holds the 200 and no more
+    status = line_status(line, now=NOW)
+    assert (status.budget, status.actual, status.committed, status.headroom) == (200, 150, 50, 0)
+    assert (shown.budget, shown.committed, shown.headroom) == (200, 50, 0)
+
+
+def test_a_release_of_last_year_does_not_lessen_what_was_approved_this_year(stage):
+    line = factories.line(stage.project)
+    for approved_at, released_at in ((datetime(2026, 5, 1, tzinfo=UTC), NOW), (datetime(2027, 1, 5, tzinfo=UTC), None)):
+        proposal, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 400_000})
+        factories.entry(line, "commit", 400_000, proposal=proposal, at=approved_at)
+        if released_at:
+            factories.entry(line, "release", 400_000, proposal=proposal, at=released_at)
+
+    asking, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 200_000})
+
+    # 200,000 with the 400,000 of this year is above the director's 500,000
+    assert [step.role for step in asking.versions.get().steps.order_by("number")] == ["manager", "director"]
