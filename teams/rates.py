@@ -27,20 +27,19 @@ class RateTable:
         """What one unit of `base` is worth in `quote`; None where no rate of that past month is stored."""
         if base == quote:
             return Decimal(1)
-        direct = self.newest(base, quote, month)
-        if direct is not None:
-            return direct
-        inverse = self.newest(quote, base, month)
-        return EXACT.divide(Decimal(1), inverse) if inverse else None
+        direct, inverse = self.newest(base, quote, month), self.newest(quote, base, month)
+        if inverse is not None and inverse[1] and (direct is None or inverse[0] > direct[0]):
+            return EXACT.divide(Decimal(1), inverse[1])
+        return direct[1] if direct is not None else None
 
-    def newest(self, base: str, quote: str, month: Month) -> Decimal | None:
-        """The rate of the month; for this and later months the newest of any month up to then."""
+    def newest(self, base: str, quote: str, month: Month) -> tuple[Month, Decimal] | None:
+        """The rate of the month; for this and later months the newest of any month up to then. With its month."""
         rows = self.stored.get((base, quote), [])
         place = bisect_right([known for known, _rate in rows], month)
         if place == 0:
             return None
         known, rate = rows[place - 1]
-        return rate if known == month or month >= self.this_month else None
+        return (known, rate) if known == month or month >= self.this_month else None
 
 
 def rate_table(currencies: Iterable[str], *, this_month: Month) -> RateTable:

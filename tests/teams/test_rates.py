@@ -56,3 +56,12 @@ def test_the_other_direction_is_the_inverse():
 
 def test_a_currency_is_worth_itself():
     assert conversion_rate("USD", "USD", JANUARY, this_month=MAY) == 1
+
+
+def test_of_both_directions_the_newer_rate_is_the_one_of_the_future():
+    rate("USD", "CNY", JANUARY, "8")
+    rate("CNY", "USD", MARCH, "0.1")
+
+    assert conversion_rate("USD", "CNY", MAY + 4, this_month=MAY) == 10
+    assert conversion_rate("CNY", "USD", MAY + 4, this_month=MAY) == Decimal("0.1")
+    assert conversion_rate("USD", "CNY", JANUARY, this_month=MAY) == 8
