@@ -42,13 +42,18 @@ def level(answer: Answer, name: str) -> float | None:
     return quantity["p50"] if quantity else None
 
 
+PLACES_OF = {"paid_mfu": "compute.paid_mfu"}
+"""Fields that the engine calls otherwise."""
+
+
 def assumed(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
     """What stands in for a figure that was left to history, as long as the organisation has none."""
     for assumption in answer.get("assumptions", ()):
-        if assumption["origin"] == "baseline" and isinstance(plan.inputs.get(assumption["input"]), Baseline):
+        path = PLACES_OF.get(assumption["input"], assumption["input"])
+        if assumption["origin"] == "baseline" and isinstance(plan.inputs.get(path), Baseline):
             low, high = (plain_figure(assumption[share]) for share in ("p10", "p90"))
             spread = low if low == high else f"{low} – {high}"
-            yield assumption["input"], Said(_("assumed, not measured here: %(spread)s") % {"spread": spread})
+            yield path, Said(_("assumed, not measured here: %(spread)s") % {"spread": spread})
 
 
 def peak(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
