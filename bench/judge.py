@@ -34,8 +34,8 @@ def measure() -> list[Measure]:
         manager = people()
         fill()
         ids = list(BudgetLine.objects.order_by("pk").values_list("pk", flat=True))
-        calm = [pk for pk in ids if pk % 40]
-        loud = [pk for pk in ids if not pk % 40][:500]
+        calm = [pk for pk in ids if pk % 40 != 1]
+        loud = [pk for pk in ids if pk % 40 == 1][:500]
         quiet = seconds(lambda: services.judge_lines(calm[:500], now=NOW))
         told = seconds(lambda: services.judge_lines(loud, now=NOW))
         notified = Notification.objects.count()
@@ -129,7 +129,7 @@ def fill() -> None:
                SELECT %(meter)s, l."end" - 33 - day, date_trunc('month', l."end" - 33 - day), 'USD',
                       l.project_id, false, l.category, '', '', '', 15, cost, cost, 0, 0, 0, 0, 0, false
                FROM budgets_budgetline l, generate_series(1, %(days)s) AS day,
-                    LATERAL (SELECT CASE WHEN l.id %% 40 = 0 THEN %(much)s ELSE %(little)s END::numeric
+                    LATERAL (SELECT CASE WHEN l.id %% 40 = 1 THEN %(much)s ELSE %(little)s END::numeric
                                     / %(days)s AS cost) AS a_day
             """,
             {"meter": meter, "days": DAYS, "much": MUCH, "little": LITTLE},
