@@ -32,7 +32,7 @@ def project_named(slug: str) -> Project:
 
 
 class ProjectSerializer(serializers.ModelSerializer):
-    team = serializers.SlugRelatedField("slug", read_only=True)
+    team = serializers.SlugRelatedField("slug", read_only=True)  # type: ignore[var-annotated]
     task_type = serializers.CharField(read_only=True)
     state = serializers.CharField(read_only=True)
 

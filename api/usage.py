@@ -36,7 +36,7 @@ IDEMPOTENCY = OpenApiParameter(
 
 
 class SourceSerializer(serializers.ModelSerializer):
-    part_of = serializers.SlugRelatedField("slug", read_only=True)
+    part_of = serializers.SlugRelatedField("slug", read_only=True)  # type: ignore[var-annotated]
 
     class Meta:
         model = Source
@@ -51,7 +51,7 @@ class NewSource(serializers.Serializer):
 
 
 class ImportSerializer(serializers.ModelSerializer):
-    source = serializers.SlugRelatedField("slug", read_only=True)
+    source = serializers.SlugRelatedField("slug", read_only=True)  # type: ignore[assignment, var-annotated]
 
     class Meta:
         model = Import
@@ -66,7 +66,7 @@ class ImportPage(serializers.Serializer):
 class ImportAnswer(serializers.Serializer):
     """As `manage.py import_usage --json` prints it."""
 
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
     status = serializers.CharField()
     format = serializers.CharField()
     rows_read = serializers.IntegerField()
@@ -79,11 +79,11 @@ class ImportAnswer(serializers.Serializer):
     scopes = serializers.ListField(child=serializers.CharField())
     totals = serializers.DictField()
     warnings = serializers.DictField()
-    errors = serializers.ListField(child=serializers.DictField())
+    errors = serializers.ListField(child=serializers.DictField())  # type: ignore[assignment]
 
 
 class Upload(serializers.Serializer):
-    source = serializers.SlugField()
+    source = serializers.SlugField()  # type: ignore[assignment]
     file = serializers.FileField(allow_empty_file=True)
     format = serializers.CharField(required=False, default="", allow_blank=True)
     settings = serializers.JSONField(required=False, default=dict)
@@ -181,7 +181,7 @@ class FilesView(APIView):
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
         asked = request.query_params
         settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
-        stream = request.data["stream"]
+        stream = request.data["stream"]  # type: ignore[call-overload]
         return received(
             request, source, asked.get("name") or slug, stream, format=asked.get("format", ""), settings=settings
         )
@@ -229,7 +229,7 @@ class ConfirmView(APIView):
     @extend_schema(operation_id="imports_confirm", request=REASON, responses={202: ImportSerializer})
     def post(self, request: SignedInRequest, import_id: int) -> Response:
         delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
-        confirmed = services.confirm_import(delivery, by=request.user, reason=str(request.data.get("reason", "")))
+        confirmed = services.confirm_import(delivery, by=request.user, reason=str(request.data.get("reason", "")))  # type: ignore[union-attr]
         tasks.import_soon(confirmed.pk)
         return Response(ImportSerializer(confirmed).data, status=202)
 
@@ -249,7 +249,7 @@ class CancelView(APIView):
 
 
 class TotalsQuery(serializers.Serializer):
-    source = serializers.SlugField(required=False, default="")
+    source = serializers.SlugField(required=False, default="")  # type: ignore[assignment]
     project = serializers.SlugField(required=False, default="")
     by = serializers.CharField(required=False, default="", help_text=", ".join(DIMENSIONS))
     basis = serializers.ChoiceField([str(basis) for basis in Basis], required=False, default=str(Basis.BILLED))
@@ -339,7 +339,7 @@ class ConservationView(APIView):
 
 class RuleSerializer(serializers.ModelSerializer):
     project = serializers.SlugRelatedField("slug", queryset=Project.objects.all(), required=False, allow_null=True)
-    source = serializers.SlugRelatedField("slug", queryset=Source.objects.all(), required=False, allow_null=True)
+    source = serializers.SlugRelatedField("slug", queryset=Source.objects.all(), required=False, allow_null=True)  # type: ignore[assignment]
 
     class Meta:
         model = AllocationRule

@@ -89,7 +89,7 @@ def like_runs(proposal: Proposal, visible: ProposalQuerySet, *, most: int = 5) -
     ).select_related("estimate")
     estimates = {version.proposal_id: version.estimate for version in approved.order_by("number")}
     return [
-        LikeRun(each, estimate.total_p10, estimate.total_p50, estimate.total_p90, used.get(each.pk, ZERO))
+        LikeRun(each, estimate.total_p10, estimate.total_p50, estimate.total_p90, used.get(each.pk, ZERO))  # type: ignore[arg-type]
         for each in closed
         if (estimate := estimates.get(each.pk)) is not None and estimate.total_p10 is not None
     ]

@@ -41,7 +41,7 @@ def tell_requesters(decision: Decision) -> None:
     version = decision.step.version
     amount = sum((line.amount for line in decision.lines.all()), Decimal(0))
     notifications.notify(
-        User.objects.filter(pk__in={version.proposal.requester_id, version.submitted_by_id}).exclude(pk=decision.by_id),
+        User.objects.filter(pk__in={version.proposal.requester_id, version.submitted_by_id}).exclude(pk=decision.by_id),  # type: ignore[misc]
         kind="proposal_decided",
         project=version.proposal.project,
         url=address(version),

@@ -94,7 +94,7 @@ def rests_by_day(
     others: dict[int, dict[date, Decimal]] = defaultdict(dict)
     for each in days:
         currency = currencies[each.line_id]
-        worth = each.amount
+        worth: Decimal | None = each.amount
         if each.currency != currency:
             worth = worth_in(currency, each.currency, each.month, each.amount, rates)
         if worth is not None:

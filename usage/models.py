@@ -303,7 +303,7 @@ class Record(models.Model):
             models.Index(fields=["known_until"], condition=Q(known_until__isnull=False), name="ended_records"),
             models.Index(
                 fields=["key_set"],
-                condition=Q(known_until__isnull=True)
+                condition=Q(known_until__isnull=True)  # type: ignore[arg-type]
                 & GreaterThan(F("usage_end") - F("usage_start"), Value(timedelta(hours=24))),
                 name="long_records_of_a_key_set",
             ),

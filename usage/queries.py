@@ -196,8 +196,9 @@ def conservation(basis: str = Basis.BILLED) -> list[ConservedCurrency]:
     parts = {row[0]: row[1:] for row in placed}
     zero = (Decimal(0), Decimal(0), Decimal(0))
     return [
-        ConservedCurrency(currency, *parts.get(currency, zero), sources=whole.get(currency, Decimal(0)))
+        ConservedCurrency(currency, projects, shared, unallocated, whole.get(currency, Decimal(0)))
         for currency in sorted(parts.keys() | whole.keys())
+        for projects, shared, unallocated in [parts.get(currency, zero)]
     ]
 
 

@@ -98,7 +98,8 @@ class Group:
 def usage_totals(question: Question) -> tuple[Group, list[Group]]:
     """The whole, and its groups in the order of their keys."""
     check(question)
-    whole, groups = Group({}), {}
+    whole = Group({})
+    groups: dict[tuple[Any, ...], Group] = {}
     for row in _rows(question):
         key = {name: row[f"by_{name}"] for name in question.by}
         group = groups.setdefault(tuple(key.values()), Group(key))

@@ -20,7 +20,7 @@ class MoneyField(forms.DecimalField):
         options.setdefault("widget", forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}))
         super().__init__(max_digits=28, decimal_places=4, **options)
 
-    def to_python(self, value: Any) -> Decimal | None:
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
         if value in self.empty_values:
             return None
         text = str(value).strip().replace(",", "").replace(" ", "").replace("\u2212", "-")

@@ -110,7 +110,7 @@ def import_list(request: PersonRequest) -> HttpResponse:
         found = found.filter(status=chosen["status"])
     page = Paginator(found, ON_A_PAGE).get_page(request.GET.get("page"))
     for delivery in page.object_list:
-        delivery.kind = KINDS.get(delivery.status, "")
+        delivery.kind = KINDS.get(delivery.status, "")  # type: ignore[attr-defined, call-overload]
     words = {
         "form": form,
         "page": page,
@@ -167,7 +167,7 @@ def import_page(request: PersonRequest, import_id: int) -> HttpResponse:
     is_open = delivery.status in (Import.Status.QUEUED, Import.Status.RUNNING)
     words: dict[str, Any] = {
         "delivery": delivery,
-        "kind": KINDS.get(delivery.status, ""),
+        "kind": KINDS.get(delivery.status, ""),  # type: ignore[call-overload]
         "is_open": is_open,
         "delivers": permissions.may_import_usage(request.user),
         "progress": progress_of(delivery, timezone.now()) if is_open else None,

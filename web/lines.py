@@ -146,8 +146,8 @@ class TransferForm(forms.Form):
 
     def __init__(self, *arguments: Any, line: BudgetLine, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.fields["target"].queryset = transfer_targets(line)
-        self.fields["target"].label_from_instance = line_label
+        self.fields["target"].queryset = transfer_targets(line)  # type: ignore[attr-defined]
+        self.fields["target"].label_from_instance = line_label  # type: ignore[attr-defined]
 
 
 class ReleaseForm(forms.Form):
@@ -159,7 +159,7 @@ class ReleaseForm(forms.Form):
 
     def __init__(self, *arguments: Any, line: BudgetLine, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.fields["proposal"].queryset = Proposal.objects.filter(entries__line=line, closed_at=None).distinct()
+        self.fields["proposal"].queryset = Proposal.objects.filter(entries__line=line, closed_at=None).distinct()  # type: ignore[attr-defined]
 
 
 class ThresholdForm(forms.Form):
@@ -213,7 +213,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "runs_out": outlook.passes(row.status.budget) if outlook else None,
         "held": held_rows(found, row),
         "page": page,
-        "partners": transfer_partners(page.object_list),
+        "partners": transfer_partners(page.object_list),  # type: ignore[arg-type]
         "thresholds": threshold_rows(found),
         "missing": [f"{currency} {month}" for month, currency in row.status.rates_missing],
         "may_fund": permissions.may_fund(request.user, team),

@@ -48,7 +48,7 @@ class ProjectFilter(forms.Form):
 
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
-        self.fields["team"].queryset = Team.objects.filter(projects__in=Project.objects.visible_to(user)).distinct()
+        self.fields["team"].queryset = Team.objects.filter(projects__in=Project.objects.visible_to(user)).distinct()  # type: ignore[attr-defined]
 
 
 @login_required
@@ -131,7 +131,7 @@ class ProjectForm(forms.Form):
         mine = Team.objects.all()
         if not permissions.has_role(user, Role.FINANCE):
             mine = mine.filter(memberships__user=user, memberships__role=Role.MANAGER).distinct()
-        self.fields["team"].queryset = mine
+        self.fields["team"].queryset = mine  # type: ignore[attr-defined]
 
 
 @login_required

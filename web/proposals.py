@@ -59,7 +59,7 @@ class ProposalFilter(forms.Form):
 
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
-        self.fields["project"].queryset = Project.objects.visible_to(user)
+        self.fields["project"].queryset = Project.objects.visible_to(user)  # type: ignore[attr-defined]
 
 
 def filtered_proposals(user: User, chosen: dict[str, Any]) -> QuerySet[Proposal]:

@@ -66,7 +66,7 @@ class ActionForm(forms.Form):
     def __init__(self, *arguments: Any, retrospective: Retrospective, **options: Any) -> None:
         super().__init__(*arguments, **options)
         team = retrospective.project.team
-        self.fields["owner"].queryset = User.objects.filter(is_active=True, memberships__team=team).distinct()
+        self.fields["owner"].queryset = User.objects.filter(is_active=True, memberships__team=team).distinct()  # type: ignore[attr-defined]
 
 
 def visible_retrospective(request: PersonRequest, retrospective_id: int) -> Retrospective:

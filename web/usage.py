@@ -108,10 +108,10 @@ class SourceForm(forms.Form):
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
         found = gettext_lazy("found by content")
-        self.fields["format"].choices = [("", found), *((known.slug, known.name) for known in FORMATS)]
-        self.fields["meaning"].choices = [("", gettext_lazy("as the format says")), *Meaning.choices]
-        self.fields["money"].choices = [("", gettext_lazy("as the format says")), *Money.choices]
-        self.fields["part_of"].queryset = Source.objects.filter(part_of=None)
+        self.fields["format"].choices = [("", found), *((known.slug, known.name) for known in FORMATS)]  # type: ignore[attr-defined]
+        self.fields["meaning"].choices = [("", gettext_lazy("as the format says")), *Meaning.choices]  # type: ignore[attr-defined]
+        self.fields["money"].choices = [("", gettext_lazy("as the format says")), *Money.choices]  # type: ignore[attr-defined]
+        self.fields["part_of"].queryset = Source.objects.filter(part_of=None)  # type: ignore[attr-defined]
 
     def settings(self) -> dict[str, object]:
         """The settings that were given."""

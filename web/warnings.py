@@ -53,7 +53,7 @@ class FlagFilter(forms.Form):
 
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
-        self.fields["project"].queryset = Project.objects.visible_to(user)
+        self.fields["project"].queryset = Project.objects.visible_to(user)  # type: ignore[attr-defined]
 
 
 def filtered_flags(user: User, chosen: dict[str, Any]) -> QuerySet[Flag]:

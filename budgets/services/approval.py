@@ -314,10 +314,10 @@ def write_money(
     Entry.objects.bulk_create(entries)
     for each in plan:
         held = each.before.promises.get(proposal.reference)
-        if each.change < 0 and held is not None and held.remaining:
+        if each.change < 0 and held is not None and held.remaining and each.line:
             rest = min(-each.change, held.remaining)
             add_release(each.line, proposal, rest, by=by, reason=decision.reason, now=now)
-    touch(each.line for each in plan)
+    touch(each.line for each in plan if each.line)
 
 
 def check_funding(funding: Funding, by: User | None, ground: Authority) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -95,7 +96,7 @@ def touch(lines: Iterable[BudgetLine]) -> None:
     TouchedLine.objects.bulk_create(TouchedLine(line=line) for line in lines)
 
 
-def facts_of(line: BudgetLine) -> dict[str, object]:
+def facts_of(line: BudgetLine) -> dict[str, Any]:
     return {
         "line": line.pk,
         "category": line.category,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from operator import itemgetter
 from typing import Any
@@ -18,7 +18,7 @@ from ..delivery import Settings
 from ..reading.faults import FileRefused, RowFault
 from ..reading.header import Header
 from ..reading.notes import Notes
-from ..reading.numbers import CANONICAL, NULLS, NumberReader, number_reader, required_number
+from ..reading.numbers import ALL_CANONICAL, CANONICAL, NULLS, NumberReader, number_reader, required_number
 from ..reading.times import Instant, TimeReader, time_reader
 from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
 from .tags import read_tags, reference_of
@@ -87,6 +87,10 @@ KEY_EXTRA = (
     "SubAccountType",
 )
 """Columns we keep with the key set as they are: they repeat from row to row."""
+
+NUMBERS = (BILLED, EFFECTIVE, "ListCost", "ContractedCost", "ConsumedQuantity", "PricingQuantity")
+PERIOD = ("BillingAccountId", "InvoiceIssuerName", BILL_START, BILL_END, CURRENCY)
+"""Columns that together say a row's scope and currency."""
 
 CHARGE_CATEGORIES = {str(category).casefold(): str(category) for category in ChargeCategory}
 LINE_OF_SERVICE = {
@@ -169,22 +173,20 @@ class FocusReader:
         key_places = [place for name in (*KEY_COLUMNS, *KEY_EXTRA) if (place := self._at[name]) is not None]
         self._key_names = [name for name in (*KEY_COLUMNS, *KEY_EXTRA) if self._at[name] is not None]
         self._key: Callable[[list[str]], Any] = _getter(key_places)
-        self._scopes: dict[Any, ScopeKey] = {}
-        self._currencies: dict[str, str] = {}
-        place = {
-            name: header.at(*names_of(name))
-            for name in (
-                BILLED, EFFECTIVE, START, END, BILL_START, BILL_END, CURRENCY,
-                "ListCost", "ContractedCost", "ConsumedQuantity", "PricingQuantity",
-            )
-        }  # fmt: skip
-        self._place = place
+        self._periods: dict[tuple[str, ...], tuple[ScopeKey, str]] = {}
+        period_places = [header.at(*names_of(name)) for name in PERIOD]
+        self._period = texts_at(period_places)
+        number_places = [header.at(*names_of(name)) for name in NUMBERS]
+        self._numbers: Callable[[list[str]], Sequence[Any]] = texts_at(number_places)
+        self._numbers_missing = None in number_places
+        self._start, self._end = place_of(header, START), place_of(header, END)
+        used_places = [*number_places, *period_places, self._start, self._end]
         self._numbers_beside = [
             (name, at)
             for name in ("CommitmentDiscountQuantity", "PricingCurrencyEffectiveCost")
             if (at := header.at(name)) is not None
         ]
-        used = [*key_places, *place.values(), *(at for _, at in self._numbers_beside)]
+        used = [*key_places, *used_places, *(at for _, at in self._numbers_beside)]
         self._rest = [*header.rest(used), *((at, name) for name, at in self._numbers_beside)]
         self._default_month: Instant | None = None
         if settings.billing_period:
@@ -194,80 +196,63 @@ class FocusReader:
         ids = [
             self._at[name] for name in ("BillingAccountId", "SubAccountId", "InvoiceIssuerName", "ResourceId", "SkuId")
         ]
-        self.exact_places = frozenset(at for at in (*place.values(), *ids) if at is not None)
-        self._payer, self._issuer = self._at["BillingAccountId"], self._at["InvoiceIssuerName"]
+        self.exact_places = frozenset(at for at in (*used_places, *ids) if at is not None)
 
     def row(self, fields: list[str]) -> Row:
-        place = self._place
-        times = self._times
-        start, end = times(fields[place[START]], START), times(fields[place[END]], END)
+        seen, starts, ends = self._times.seen, fields[self._start], fields[self._end]
+        start = seen.get(starts) or self._times(starts, START)
+        end = seen.get(ends) or self._times(ends, END)
         if end.at <= start.at:
-            raise RowFault(END, fields[place[END]], f"is not after {START} {fields[place[START]]}")
-        billed, effective = fields[place[BILLED]], fields[place[EFFECTIVE]]
-        if not CANONICAL(billed):
-            billed = self._cost(billed, BILLED)
-        if not CANONICAL(effective):
-            effective = self._cost(effective, EFFECTIVE)
-        scope = self._scope(fields)
-        pricing = self._optional(fields, "PricingQuantity")
-        quantity = self._optional(fields, "ConsumedQuantity")
+            raise RowFault(END, ends, f"is not after {START} {starts}")
+        numbers = self._numbers(fields)
+        if self._numbers_missing or not ALL_CANONICAL("|".join(numbers)):
+            numbers = self._read_numbers(numbers)
+        billed, effective, listed, contracted, quantity, pricing = numbers
+        period = self._period(fields)
+        scope, currency = self._periods.get(period) or self._new_period(period)
+        extra = None
+        if self._rest or (pricing != quantity and quantity is not None):
+            extra = self._extra(fields, pricing if quantity is not None and pricing != quantity else None)
         return Row(
             self._key(fields),
             scope,
             start.text,
             end.text,
             scope.month or start.month,
-            self._currency(fields),
+            currency,
             billed,
             effective,
-            self._optional(fields, "ListCost"),
-            self._optional(fields, "ContractedCost"),
+            listed,
+            contracted,
             pricing if quantity is None else quantity,
             None,
             None,
-            self._extra(fields, pricing if quantity is not None and pricing != quantity else None),
+            extra,
         )
 
-    def _optional(self, fields: list[str], name: str) -> str | None:
-        at = self._place[name]
-        if at is None:
-            return None
-        text = fields[at]
-        return text if CANONICAL(text) else self._number(text, name)
+    def _read_numbers(self, texts: Sequence[str]) -> list[str | None]:
+        """Numbers in another spelling than the shortest, and nulls where one may be."""
+        costs = [self._cost(text, name) for text, name in zip(texts[:2], NUMBERS[:2], strict=True)]
+        return costs + [self._number(text, name) for text, name in zip(texts[2:], NUMBERS[2:], strict=True)]
 
-    def _scope(self, fields: list[str]) -> ScopeKey:
-        at_start, at_end = self._place[BILL_START], self._place[BILL_END]
-        key = (
-            fields[self._payer] if self._payer is not None else "",
-            fields[self._issuer] if self._issuer is not None else "",
-            fields[at_start] if at_start is not None else "",
-            fields[at_end] if at_end is not None else "",
-        )
-        found = self._scopes.get(key)
-        if found is None:
-            found = self._scopes[key] = self._new_scope(*key)
-        return found
-
-    def _new_scope(self, payer: str, issuer: str, start_text: str, end_text: str) -> ScopeKey:
+    def _new_period(self, texts: tuple[str, ...]) -> tuple[ScopeKey, str]:
+        """The scope and the currency of rows with these texts."""
+        payer, issuer, start_text, end_text, currency = texts
         start, end = self._billing_period(start_text, end_text)
         if end.at <= start.at:
             raise RowFault(BILL_END, end_text, f"is not after {BILL_START} {start_text}")
-        return ScopeKey(_blank(payer), _blank(issuer), start.month)
+        scope = ScopeKey(_blank(payer), _blank(issuer), start.month)
+        found = self._periods[texts] = (scope, currency_of(currency, self._settings, CURRENCY))
+        return found
 
     def _billing_period(self, start_text: str, end_text: str) -> tuple[Instant, Instant]:
         if self._default_month and start_text.strip() in NULLS:
             return self._default_month, self._default_end
         return self._times(start_text, BILL_START), self._times(end_text, BILL_END)
 
-    def _currency(self, fields: list[str]) -> str:
-        at = self._place[CURRENCY]
-        text = fields[at] if at is not None else ""
-        found = self._currencies.get(text)
-        if found is None:
-            found = self._currencies[text] = currency_of(text, self._settings, CURRENCY)
-        return found
-
     def _extra(self, fields: list[str], pricing: str | None) -> str | None:
+        if pricing is None and not self._rest:
+            return None
         kept = {name: fields[at] for at, name in self._rest if fields[at] not in NULLS}
         if pricing is not None:
             kept["PricingQuantity"] = pricing
@@ -317,6 +302,21 @@ class FocusReader:
             extra=extra,
             hours_per_quantity=cards.count if cards.by_the_hour else None,
         )
+
+
+def place_of(header: Header, name: str) -> int:
+    """Where a column stands that the file must have."""
+    place = header.at(*names_of(name))
+    if place is None:
+        raise FileRefused(_("Columns are missing: %(names)s.") % {"names": name}, column=name)
+    return place
+
+
+def texts_at(places: Sequence[int | None]) -> Callable[[list[str]], tuple[str, ...]]:
+    """The texts at some places of a row; nothing where the file has no such column."""
+    if None not in places:
+        return itemgetter(*places)
+    return lambda fields: tuple("" if place is None else fields[place] for place in places)
 
 
 def _getter(places: list[int]) -> Callable[[list[str]], Any]:

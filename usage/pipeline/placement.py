@@ -120,8 +120,8 @@ def places_of(keys: Mapping[str, Any], rules: Sequence[Rule], task_types: Mappin
     days = sorted(cuts)
     found: list[Place] = []
     for start, end in itertools.pairwise(days):
-        rule = next((rule for rule in matching if rule.starts_on <= start and rule.ends_on >= end), None)
-        places = _places(keys, rule, start, end, task_types)
+        first = next((rule for rule in matching if rule.starts_on <= start and rule.ends_on >= end), None)
+        places = _places(keys, first, start, end, task_types)
         if found and _joins(found, places):
             found = [replace(place, ends_on=end) if place.ends_on == start else place for place in found]
         else:
@@ -133,7 +133,7 @@ def _places(
     keys: Mapping[str, Any], rule: Rule | None, start: date, end: date, task_types: Mapping[int, str]
 ) -> list[Place]:
     target = rule.target if rule else Target()
-    shared = {
+    shared: dict[str, Any] = {
         "category": target.category or keys["category"],
         "stage": target.stage,
         "experiment": target.experiment,

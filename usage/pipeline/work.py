@@ -134,7 +134,11 @@ class Work:
             else:
                 again = False
                 for scope in scopes:
-                    if scope not in superseded and settings.issued_at and scope.issued_at < settings.issued_at:
+                    if (
+                        scope not in superseded
+                        and settings.issued_at
+                        and (scope.issued_at is None or scope.issued_at < settings.issued_at)
+                    ):
                         scope.issued_at = settings.issued_at
                         scope.save(update_fields=["issued_at"])
         if again:

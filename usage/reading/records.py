@@ -43,7 +43,7 @@ class RecordReader:
 
     def __init__(self, stream: io.BufferedReader, *, delimiter: str = ",", quoted: bool = True) -> None:
         self._stream = stream
-        self._dialect = {"delimiter": delimiter, "strict": True}
+        self._delimiter = delimiter
         self._quoted = quoted
         self.line = 0
         self._cut = False
@@ -116,7 +116,7 @@ class RecordReader:
     def _is_open(self, record: bytes) -> bool:
         """Does a quoted field still wait for its closing quote? A stray quote in a bare field does not count."""
         try:
-            for _row in csv.reader([record.decode("utf-8", "surrogateescape")], **self._dialect):
+            for _row in csv.reader([record.decode("utf-8", "surrogateescape")], delimiter=self._delimiter, strict=True):
                 pass
         except csv.Error as error:
             return "unexpected end of data" in str(error)

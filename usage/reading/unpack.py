@@ -169,7 +169,7 @@ def _opened(packed: IO[bytes]) -> IO[bytes]:
     magic = packed.read(4)
     packed.seek(0)
     if magic[:2] == GZIP:
-        return gzip.GzipFile(fileobj=packed, mode="rb")
+        return gzip.GzipFile(fileobj=packed, mode="rb")  # type: ignore[return-value]
     if magic == ZSTD:
         return ZstdBytes(packed)  # type: ignore[return-value]
     return packed

@@ -37,7 +37,7 @@ WARNINGS = {
 @register.simple_tag
 def import_state(delivery: Import) -> SafeString:
     """The state of an import, as a word with a colour."""
-    return state(imports.KINDS.get(delivery.status, ""), delivery.get_status_display())
+    return state(imports.KINDS.get(delivery.status, ""), delivery.get_status_display())  # type: ignore[call-overload]
 
 
 @register.simple_tag
