@@ -135,11 +135,20 @@ def works_to_come(
                 WorkToCome(
                     promised=promise.committed - promise.released,
                     consumed=promise.consumed,
-                    schedule=schedules[version.pk, line.category],
+                    schedule={
+                        month: amount
+                        for month, amount in schedules[version.pk, line.category].items()
+                        if carries(line, month)
+                    },
                     factors=quantile_factors(version, line.category),
                 )
             )
     return works
+
+
+def carries(line: BudgetLine, month: Month) -> bool:
+    """Whether what was promised for a month can be on this line; other months are promised on lines of their own."""
+    return month.start < line.end and line.start < month.end
 
 
 def approved_versions(references: set[str]) -> dict[str, ProposalVersion]:

@@ -8,8 +8,9 @@ from decimal import Decimal
 import pytest
 
 from budgets.models import TouchedLine
-from budgets.services import ledger
+from budgets.services import approval, ledger
 from core.errors import DomainError
+from core.months import Period
 from overruns import queries, services
 from overruns.models import Crossing, Flag, Forecast
 from retrospectives.models import Retrospective
@@ -319,3 +320,17 @@ def test_cost_that_lost_its_price_lets_no_flag_fall(stage):
     # work without accelerators is never priced, so nothing is missing of it
     DailyUsage.objects.filter(pk=cost.pk).update(accelerator_hours=0)
     assert len(judge(line).uncrossed) >= 2
+
+
+def test_the_forecast_of_a_month_counts_what_its_own_line_was_promised(stage):
+    for month, end in ((date(2027, 2, 1), date(2027, 3, 1)), (date(2027, 3, 1), date(2027, 4, 1))):
+        factories.line(stage.project, period=Period(month, end), period_kind="month")
+    asks = {("compute", "2027-02"): 100, ("compute", "2027-03"): 300}
+    _proposal, step = factories.submitted(stage.project, stage.alice, asks)
+    begin = datetime(2027, 2, 1, 9, tzinfo=UTC)
+    approval.approve_proposal(step, by=stage.manager, now=begin)
+
+    judge(*stage.project.lines.all(), now=begin)
+
+    # a month's line was promised its month; the rest of the schedule is on the line of the other
+    assert [row.p50 for row in Forecast.objects.order_by("line__start")] == [100, 300]
