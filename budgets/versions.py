@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from typing import Any
+
+from django.db.models import Q
 
 from core.money import round_money
 from estimates import queries as estimate_queries
 from estimates.engine import difference as engine
 from estimates.engine.plan import PlanRefused, parse_plan
+from estimates.models import Price
 
 from .models import Proposal, ProposalVersion
 
@@ -96,6 +100,24 @@ def version_difference(before: ProposalVersion, after: ProposalVersion) -> Versi
     if rest:
         causes.append(CauseChange("rest", rest))
     return VersionDifference(before, after, tuple(causes))
+
+
+def ask_at_todays_prices(version: ProposalVersion, *, today: date) -> Decimal | None:
+    """What a submitted version would ask for at the prices of today; None where no price has changed since, or the
+    plan has no total today."""
+    estimate = version.estimate
+    changed = Price.objects.filter(
+        Q(entered_at__gt=estimate.computed_at) | Q(valid_from__gt=estimate.prices_on, valid_from__lte=today)
+    )
+    if version.ask_total is None or not changed.exists():
+        return None
+    try:
+        plan = parse_plan(estimate.plan)
+        answer = estimate_queries.answer_for(plan, prices_on=today, samples=estimate.samples)
+    except PlanRefused:
+        return None
+    total = ((answer["ask"].get("levels") or {}).get(version.ask_level) or {}).get("total")
+    return None if total is None else round_money(Decimal(repr(total)), version.currency)
 
 
 def input_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[InputChange]:

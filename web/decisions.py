@@ -24,7 +24,7 @@ from budgets.models import ApprovalStep, Decision, Proposal, ProposalVersion
 from budgets.queries import approved_before
 from budgets.services import approval
 from budgets.services.proposals import WRITABLE
-from budgets.versions import VersionDifference, leaves, version_before, version_difference
+from budgets.versions import VersionDifference, ask_at_todays_prices, leaves, version_before, version_difference
 from core.errors import DomainError
 from core.vocabulary import Category
 from overruns.queries import latest_forecasts
@@ -147,6 +147,7 @@ def proposal_page(
         "fundings": rows,
         "new_money": sum((row.funding.new_money for row in rows), ZERO),
         "evidence": evidence_of(version),
+        "today": ask_at_todays_prices(version, today=today) if step else None,
         "history": history_of(version.estimate),
         "plan_text": yaml_of(version.estimate.plan),
         "inputs": [path for path, _value in leaves(version.estimate.plan)],
