@@ -32,6 +32,8 @@ WITHOUT_TABLES = frozenset(
 )
 """Django's commands that must work whatever state the tables are in."""
 TEST_GROUNDS = 9
+SIDE_BY_SIDE = ("-n", "2")
+"""The whole suite runs in two processes; what is asked for by name runs in one."""
 HELP = """Headroom: plan, approve, meter and learn from the money that AI training costs.
 
   python3 manage.py demo [--port N]   serve the product, filled with an example organisation
@@ -96,7 +98,7 @@ def test(arguments: list[str]) -> int:
         os.environ["HEADROOM_FILES"] = str(ground.folder("files"))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches pytest too, which sums up and ends
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments],
+            [sys.executable, "-m", "pytest", *(arguments or SIDE_BY_SIDE)],
             cwd=BASE_DIR,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )

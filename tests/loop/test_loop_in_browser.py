@@ -10,10 +10,8 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
@@ -23,7 +21,7 @@ from core.months import Month, Period
 from core.vocabulary import Category
 from estimates import services as estimates
 from teams.models import Notification, OutboxMessage, User
-from tests import browser
+from tests import browser, outside
 from tests.factories import PASSWORD
 from tests.loop.bill import focus_bill
 from usage import rules
@@ -43,17 +41,11 @@ def chromium() -> Iterator[Browser]:
 def worker(transactional_db, settings, tmp_path) -> Iterator[None]:
     """A Celery worker of its own, with the clock, on the database and the broker of the tests."""
     settings.MEDIA_ROOT = tmp_path / "files"
-    tables = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
     celery = [sys.executable, "-m", "celery", "-A", "config", "worker", "-B", "-s", str(tmp_path / "beat")]
     process = subprocess.Popen(
         [*celery, "-c", "1", "-Q", "imports,estimates,default", "-l", "WARNING"],
         cwd=settings.BASE_DIR,
-        env={
-            **os.environ,
-            "DATABASE_URL": urlunsplit(tables),
-            "HEADROOM_FILES": str(settings.MEDIA_ROOT),
-            "EMAIL_URL": "dummymail://",
-        },
+        env=outside.environment(settings.MEDIA_ROOT, EMAIL_URL="dummymail://"),
         start_new_session=True,
     )
     yield

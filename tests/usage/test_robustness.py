@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -11,13 +10,13 @@ import threading
 import time
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
 from bench import focus_file
+from tests import outside
 from tests.usage import factories
 from tests.usage.factories import focus
 from usage import queries, services
@@ -133,7 +132,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path, kept_files:
     focus_file.write(path, 40_000)
     delivery = queued(factories.source(), path.read_bytes())
     program = f"import django; django.setup()\nfrom usage import services\nservices.run_import({delivery.pk})\n"
-    worker = subprocess.Popen([sys.executable, "-c", program], env=environment_of_a_worker(kept_files))
+    worker = subprocess.Popen([sys.executable, "-c", program], env=outside.environment(kept_files))
     wait_until_staged(delivery)
     worker.send_signal(signal.SIGKILL)
     worker.wait()
@@ -146,17 +145,6 @@ def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path, kept_files:
     assert (answer["status"], answer["rows_written"]) == ("live", 40_000)
     assert staging_tables() == 0
     assert all(each.holds for each in queries.conservation())
-
-
-def environment_of_a_worker(files: Path) -> dict[str, str]:
-    """A process of its own on the test's database and files."""
-    known = connection.settings_dict
-    host, port = known["HOST"] or "localhost", known["PORT"] or "5432"
-    address = (
-        f"postgres://{quote(known['USER'])}:{quote(known['PASSWORD'])}@{quote(host, safe='')}:{port}/{known['NAME']}"
-    )
-    more = {"DATABASE_URL": address, "HEADROOM_FILES": str(files), "DJANGO_SETTINGS_MODULE": "config.settings"}
-    return {**os.environ, **more}
 
 
 def wait_until_staged(delivery: Import) -> None:
