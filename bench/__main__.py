@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.table import print_table
 
-NOT_SUBJECTS = {"__init__", "__main__", "table"}
+NOT_SUBJECTS = {"__init__", "__main__", "table", "focus_file"}
 
 
 def subjects() -> list[str]:

@@ -63,20 +63,48 @@ def days_of_records(
     row_keys: Sequence[str] = (),
     where: str = "TRUE",
 ) -> str:
-    """SQL of records summed by day and place.
+    """SQL of records summed by day and place: `sums_of_days` and `placed_sums` in one. Parameter: `zone`."""
+    sums = f"({sums_of_days(records=records, live=live, row_keys=row_keys)})"
+    return placed_sums(groups, sums=sums, placed=placed, placements=placements, joins=joins, where=where)
 
-    `records` is a table or a parenthesised query with the columns of `usage_record`; `live` filters it as `r`,
-    `placed` filters `placements` as `p`. `groups` are expressions over `x` (the columns of ROW_KEYS, `row_keys` and
-    `day`), `k` (key set), `p` (placement) and what `joins` brings; `where` filters the same. Parameter: `zone`.
-    Columns of the answer: the groups as g0, g1…, then `rows`, then the MEASURES.
+
+def sums_of_days(*, records: str = "usage_record", live: str = LIVE_NOW, row_keys: Sequence[str] = ()) -> str:
+    """SQL of records summed by ROW_KEYS, `row_keys` and `day`, wherever they are placed.
+
+    `records` is a table or a parenthesised query with the columns of `usage_record`; `live` filters it as `r`.
     """
     keys = [*ROW_KEYS, *row_keys]
+    return f"{_short(keys, records, live)} UNION ALL {_long(keys, records, live)}"
+
+
+def sums_within_days(*, records: str) -> str:
+    """As `sums_of_days`, of rows of which none crosses midnight."""
+    sums = ", ".join(f"sum(r.{name}) AS {name}" for name in MEASURES)
+    keys = _columns(ROW_KEYS)
+    return f"SELECT {keys}, d.day, count(*) AS rows, {sums} FROM {records} AS r {WHOLE_DAY} GROUP BY {keys}, d.day"
+
+
+def placed_sums(
+    groups: Sequence[str],
+    *,
+    sums: str,
+    placed: str = PLACED_NOW,
+    placements: str = "usage_placement",
+    joins: str = "",
+    where: str = "TRUE",
+) -> str:
+    """SQL of sums of days by where they belong.
+
+    `sums` is what `sums_of_days` answers, as `x`; `placed` filters `placements` as `p`. `groups` are expressions over
+    `x`, `k` (key set), `p` and what `joins` brings; `where` filters the same. Columns of the answer: the groups as
+    g0, g1…, then `rows`, then the MEASURES.
+    """
     named = [f"{group} AS g{number}" for number, group in enumerate(groups)]
-    sums = [f"coalesce(sum(x.{name} * p.share), 0) AS {name}" for name in MEASURES]
-    columns = ", ".join([*named, "coalesce(sum(x.rows) FILTER (WHERE p.is_first), 0)::bigint AS rows", *sums])
+    parts = [f"coalesce(sum(x.{name} * p.share), 0) AS {name}" for name in MEASURES]
+    columns = ", ".join([*named, "coalesce(sum(x.rows) FILTER (WHERE p.is_first), 0)::bigint AS rows", *parts])
     grouped = f" GROUP BY {', '.join(str(number + 1) for number in range(len(groups)))}" if groups else ""
     return (
-        f"SELECT {columns} FROM ({_short(keys, records, live)} UNION ALL {_long(keys, records, live)}) AS x"
+        f"SELECT {columns} FROM {sums} AS x"
         f" JOIN usage_keyset k ON k.id = x.key_set_id"
         f" JOIN {placements} p ON p.key_set_id = x.key_set_id"
         f" AND p.starts_on <= x.day AND p.ends_on > x.day AND {placed} {joins} WHERE {where}{grouped}"

@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
@@ -100,11 +100,10 @@ class Keys:
 
     def as_dict(self) -> dict[str, Any]:
         """The columns of `KeySet` and `Meter`."""
-        columns = asdict(self)
-        del columns["hours_per_quantity"]
-        return columns
+        return {name: getattr(self, name) for name in KEYS_COLUMNS}
 
 
+KEYS_COLUMNS = tuple(item.name for item in fields(Keys) if item.name != "hours_per_quantity")
 METER_COLUMNS = (
     "provider",
     "payer",

@@ -44,11 +44,8 @@ class KeySets:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._known: dict[Any, KeyEntry] = {}
+        self.known: dict[Any, KeyEntry] = {}
         self._refused: dict[Any, RowFault] = {}
-
-    def get(self, key: Any) -> KeyEntry | None:
-        return self._known.get(key)
 
     def fault(self, key: Any) -> RowFault | None:
         return self._refused.get(key)
@@ -57,18 +54,19 @@ class KeySets:
         self, keys: Iterable[Any], reader: RowReader, price_key: Callable[[Keys], PriceKey] | None = None
     ) -> None:
         """Describe and store keys that are not known; a key that cannot be described is remembered with its fault."""
-        if len(self._known) > MEMORY:
-            self._known.clear()
+        if len(self.known) > MEMORY:
+            self.known.clear()
         described: dict[Any, Keys] = {}
         for key in keys:
             try:
                 described[key] = fitting(reader.describe(key))
             except RowFault as fault:
                 self._refused[key] = fault
-        ids = store(self._source.pk, {digest_of(keys.as_dict()): keys for keys in described.values()})
+        digests = {key: digest_of(shared.as_dict()) for key, shared in described.items()}
+        ids = store(self._source.pk, {digests[key]: shared for key, shared in described.items()})
         for key, shared in described.items():
             price = price_key(shared) if price_key else None
-            self._known[_interned(key)] = KeyEntry(ids[digest_of(shared.as_dict())], shared.hours_per_quantity, price)
+            self.known[_interned(key)] = KeyEntry(ids[digests[key]], shared.hours_per_quantity, price)
 
 
 def fitting(keys: Keys) -> Keys:
@@ -140,19 +138,13 @@ class Scopes:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._ids: dict[ScopeKey, int] = {}
-
-    def __getitem__(self, key: ScopeKey) -> int:
-        return self._ids[key]
-
-    def __contains__(self, key: ScopeKey) -> bool:
-        return key in self._ids
+        self.ids: dict[ScopeKey, int] = {}
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def __iter__(self) -> Iterator[ScopeKey]:
-        return iter(self._ids)
+        return iter(self.ids)
 
     def learn(self, keys: Iterable[ScopeKey]) -> None:
         for key in keys:
@@ -161,4 +153,4 @@ class Scopes:
                 key=key.text[:500],
                 defaults={"payer": key.payer[:200], "issuer": key.issuer[:200], "month": key.month},
             )
-            self._ids[key] = scope.pk
+            self.ids[key] = scope.pk

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +11,7 @@ from django.db import connection
 from core.money import EXACT
 from teams.models import Organisation
 
-from ..daily import DAILY_COLUMNS, DAILY_KEYS, days_of_records
+from ..daily import DAILY_COLUMNS, DAILY_KEYS, days_of_records, placed_sums, sums_of_days, sums_within_days
 
 MANY_DAYS = 20_000
 """From so many touched days on, reading all records of the time is quicker than looking each day up."""
@@ -33,10 +32,13 @@ def add_sums(sums: Sums, currency: str, more: Sequence[Decimal], sign: int) -> N
 def touch_records(query: str, parameters: dict[str, Any]) -> None:
     """Note the meters and days of the records a query selects (columns key_set_id, usage_start, usage_end)."""
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMP TABLE IF NOT EXISTS usage_touched_days (meter_id bigint, day date) ON COMMIT DROP")
+        cursor.execute(
+            """CREATE TEMP TABLE IF NOT EXISTS usage_touched_days (meter_id bigint, day date, crosses boolean)
+               ON COMMIT DROP"""
+        )
         cursor.execute(
             f"""INSERT INTO usage_touched_days
-                SELECT DISTINCT k.meter_id, day::date FROM (
+                SELECT DISTINCT k.meter_id, day::date, first_day < last_day FROM (
                     SELECT DISTINCT key_set_id, (usage_start AT TIME ZONE %(zone)s)::date AS first_day,
                            ((usage_end - interval '1 microsecond') AT TIME ZONE %(zone)s)::date AS last_day
                     FROM ({query}) AS touched) AS r
@@ -46,17 +48,18 @@ def touch_records(query: str, parameters: dict[str, Any]) -> None:
         )
 
 
-def rebuild_touched() -> Sums:
+def rebuild_touched(fresh: str = "") -> Sums:
     """Rebuild the rollup of the touched meters and days; answer by how much its cost moved.
 
-    Leaves rows for whoever judges budget lines.
+    `fresh` is SQL of the rows that were just written. Where the touched days had no usage before, they are all there
+    is, and nothing else is read. Leaves rows for whoever judges budget lines.
     """
     moved: Sums = {}
     zone = Organisation.current().time_zone
     with connection.cursor() as cursor:
         cursor.execute(
             """CREATE TEMP TABLE usage_rebuilt_days ON COMMIT DROP AS
-               SELECT DISTINCT meter_id, day FROM usage_touched_days"""
+               SELECT meter_id, day, bool_or(crosses) AS crosses FROM usage_touched_days GROUP BY 1, 2"""
         )
         cursor.execute("DROP TABLE usage_touched_days")
         cursor.execute("ANALYZE usage_rebuilt_days")
@@ -69,9 +72,11 @@ def rebuild_touched() -> Sums:
                         WHERE u.meter_id = t.meter_id AND u.day = t.day RETURNING u.*)
                     {TELL}"""
             )
-            for currency, *sums in cursor.fetchall():
+            gone = cursor.fetchall()
+            for currency, *sums in gone:
                 add_sums(moved, currency, sums, -1)
-            for currency, *sums in _insert_days(cursor, zone, first, last, days):
+            alone = fresh if fresh and not gone else ""
+            for currency, *sums in _insert_days(cursor, {"zone": zone, "first": first, "last": last}, days, alone):
                 add_sums(moved, currency, sums, 1)
         cursor.execute("DROP TABLE usage_rebuilt_days")
     return moved
@@ -85,27 +90,35 @@ TELL = f""", told AS (
 """Notes who is touched, and sums what moved."""
 
 
-def _insert_days(cursor: Any, zone: str, first: date, last: date, days: int) -> list[tuple]:
-    """Write the touched days anew from the live records; answer their sums by currency."""
-    parameters = {"zone": zone, "first": first, "last": last}
-    if days < MANY_DAYS:
-        records = "usage_touched_records"
-        _gather_records(cursor, parameters)
+def _insert_days(cursor: Any, parameters: dict[str, Any], days: int, alone: str) -> list[tuple]:
+    """Write the touched days anew from the live records; answer their sums by currency.
+
+    `alone` is SQL of rows that are all the touched days hold. The sums come first, into a table of their own: then
+    the planner knows how many there are.
+    """
+    if alone:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM usage_rebuilt_days WHERE crosses)")
+        crosses = cursor.fetchone()[0]
+        records = f"(SELECT *, NULL::bigint AS known_until_id FROM {alone})"
+        sums = sums_of_days(records=records) if crosses else sums_within_days(records=records)
+    elif days >= MANY_DAYS:
+        sums = sums_of_days(records=RECORDS_OF_THE_TIME)
     else:
-        records = RECORDS_OF_THE_TIME
-    with Planner(cursor, **(BY_HASH if days >= MANY_DAYS else {})):
+        _gather_records(cursor, parameters)
+        sums = sums_of_days(records="usage_touched_records")
+    with Planner(cursor, **BY_HASH):
+        cursor.execute(f"CREATE TEMP TABLE usage_sums ON COMMIT DROP AS {sums}", parameters)
+        cursor.execute("ANALYZE usage_sums")
         cursor.execute(
             f"""WITH moved AS (
                     INSERT INTO usage_dailyusage ({DAILY_COLUMNS})
-                    SELECT b.* FROM ({days_of_records(list(DAILY_KEYS.values()), records=records)}) AS b
+                    SELECT b.* FROM ({placed_sums(list(DAILY_KEYS.values()), sums="usage_sums")}) AS b
                     JOIN usage_rebuilt_days t ON t.meter_id = b.g0 AND t.day = b.g1
                     RETURNING *)
-                {TELL}""",
-            parameters,
+                {TELL}"""
         )
         found = cursor.fetchall()
-    if days < MANY_DAYS:
-        cursor.execute("DROP TABLE usage_touched_records")
+    cursor.execute("DROP TABLE IF EXISTS usage_sums, usage_touched_records")
     return found
 
 
@@ -118,7 +131,8 @@ RECORDS_OF_THE_TIME = """(
 
 
 def _gather_records(cursor: Any, parameters: dict[str, Any]) -> None:
-    """Look up the live records that can fall on the touched days: short ones by their start, long ones all.
+    """Look up the live records that fall on the touched days: those that start on one, those of a day or less that
+    reach into one from a day that is not touched, and long ones.
 
     Written so that every day is one descent of the index on key set and start, whatever the statistics say.
     """
@@ -130,9 +144,22 @@ def _gather_records(cursor: Any, parameters: dict[str, Any]) -> None:
                SELECT * FROM usage_record r
                WHERE r.key_set_id = k.id AND coalesce(r.known_until_id, 0) = 0
                  AND r.usage_end - r.usage_start <= interval '24:00'
-                 AND r.usage_start >= (t.day - 1)::timestamp AT TIME ZONE %(zone)s
+                 AND r.usage_start >= t.day::timestamp AT TIME ZONE %(zone)s
                  AND r.usage_start < (t.day + 1)::timestamp AT TIME ZONE %(zone)s OFFSET 0) AS r
-           UNION
+           UNION ALL (
+           SELECT DISTINCT r.* FROM usage_rebuilt_days t
+           JOIN usage_keyset k ON k.meter_id = t.meter_id
+           CROSS JOIN LATERAL (
+               SELECT * FROM usage_record r
+               WHERE r.key_set_id = k.id AND coalesce(r.known_until_id, 0) = 0
+                 AND r.usage_end - r.usage_start <= interval '24:00'
+                 AND r.usage_start >= (t.day - 2)::timestamp AT TIME ZONE %(zone)s
+                 AND r.usage_start < t.day::timestamp AT TIME ZONE %(zone)s
+                 AND r.usage_end > t.day::timestamp AT TIME ZONE %(zone)s OFFSET 0) AS r
+           WHERE NOT EXISTS (
+               SELECT 1 FROM usage_rebuilt_days other WHERE other.meter_id = t.meter_id
+               AND other.day = (r.usage_start AT TIME ZONE %(zone)s)::date))
+           UNION ALL
            SELECT r.* FROM (SELECT DISTINCT meter_id FROM usage_rebuilt_days) t
            JOIN usage_keyset k ON k.meter_id = t.meter_id
            CROSS JOIN LATERAL (

@@ -250,7 +250,7 @@ class Swapper:
         touch_records(f"SELECT key_set_id, usage_start, usage_end FROM {fresh}", {})
         self._run(f"INSERT INTO usage_record ({columns}, known_from_id) SELECT {columns}, %(import)s FROM {fresh}")
         place_new(f"SELECT DISTINCT key_set_id FROM {fresh}", {})
-        self._reconcile(rebuild_touched(), fresh)
+        self._reconcile(rebuild_touched(fresh), fresh)
 
     def _reconcile(self, moved: Sums, fresh: str) -> None:
         """The rollup must have moved by exactly what the file brought less what it replaced."""

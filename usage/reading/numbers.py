@@ -16,8 +16,11 @@ from .faults import RowFault
 NULLS = frozenset(["", "NULL", "null", "(null)", "None", "''"])
 """Whole values that stand for nothing. Zero is a value."""
 
-CANONICAL = re.compile(r"(?:0|-?(?:[1-9][0-9]{0,49}|0(?=\.))(?:\.[0-9]{0,48}[1-9])?)").fullmatch
+_SHORTEST = r"(?:0|-?(?:[1-9][0-9]{0,49}|0(?=\.))(?:\.[0-9]{0,48}[1-9])?)"
+CANONICAL = re.compile(_SHORTEST).fullmatch
 """A number in its one shortest spelling: `0`, `13`, `-0.25`; not `-0`, `1.50`, `.5`."""
+ALL_CANONICAL = re.compile(rf"{_SHORTEST}(?:\|{_SHORTEST})*").fullmatch
+"""Several such numbers, joined by `|`: one look instead of many."""
 FOCUS_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E-?[0-9]{1,3})?")
 NATIVE_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 MOST_DIGITS = 60

@@ -52,9 +52,6 @@ class Instant(NamedTuple):
     month: date
 
 
-TimeReader = Callable[[str, str], Instant]
-
-
 def instant(moment: datetime, zone: ZoneInfo) -> Instant:
     """An aware datetime as an `Instant`; the month is the one of the zone's calendar."""
     utc = moment.astimezone(UTC)
@@ -69,25 +66,32 @@ def later(start: Instant, span: timedelta, zone: ZoneInfo, column: str) -> Insta
         raise RowFault(column, start.text, "lies at the end of the calendar") from None
 
 
-def time_reader(
-    zone: ZoneInfo, *, date_order: str | None = None, on_offset: Callable[[], None] | None = None
-) -> TimeReader:
-    """A function of (text, column) that answers an `Instant` or raises `RowFault`. Texts seen before cost nothing.
+class TimeReader:
+    """Answers (text, column) with an `Instant` or raises `RowFault`. Texts seen before cost nothing: `seen` has them.
 
     A text without a zone is on the source's clock. `5/1/25` is a date only where `date_order` fixes the order.
     `on_offset` is told of an offset other than Z.
     """
-    seen: dict[str, Instant] = {}
 
-    def read(text: str, column: str) -> Instant:
-        found = seen.get(text)
+    def __init__(self, zone: ZoneInfo, date_order: str | None, on_offset: Callable[[], None] | None) -> None:
+        self._zone, self._date_order, self._on_offset = zone, date_order, on_offset
+        self.seen: dict[str, Instant] = {}
+
+    def __call__(self, text: str, column: str) -> Instant:
+        found = self.seen.get(text)
         if found is None:
-            if len(seen) > MEMORY:
-                seen.clear()
-            found = seen[text] = instant(parse_time(text, column, zone, date_order, on_offset), zone)
+            if len(self.seen) > MEMORY:
+                self.seen.clear()
+            moment = parse_time(text, column, self._zone, self._date_order, self._on_offset)
+            found = self.seen[text] = instant(moment, self._zone)
         return found
 
-    return read
+
+def time_reader(
+    zone: ZoneInfo, *, date_order: str | None = None, on_offset: Callable[[], None] | None = None
+) -> TimeReader:
+    """A reader of the times of one file."""
+    return TimeReader(zone, date_order, on_offset)
 
 
 def parse_time(
