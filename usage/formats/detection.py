@@ -84,7 +84,7 @@ def detect(stream: BufferedReader, name: str, settings: Settings, wanted: str = 
     if wanted:
         known = format_named(wanted)
         known.recognise(sample)
-        return Detected(known, _("chosen by hand"), sample.delimiter)
+        return Detected(known, _("set for the source or the delivery"), sample.delimiter)
     found: list[tuple[int, Format, Recognition]] = []
     for known in FORMATS:
         recognition = known.recognise(sample)

@@ -201,7 +201,7 @@ class Swapper:
             elif before > 0 and after < before * (1 - self._settings.drop_limit):
                 reasons.append(f"{scope}: {before} {currency} would become {after} {currency}")
         if reasons:
-            raise HeldError(reasons)
+            raise HeldError(list(dict.fromkeys(reasons)))
 
     def _before_and_after(self) -> list[tuple[str, str, Decimal, Decimal | None]]:
         """By scope, currency and cost: the live sum, and what it would be; None where no row would be left."""
