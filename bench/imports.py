@@ -108,6 +108,7 @@ def stored_measures(files: Path, environment: dict[str, str]) -> list[Measure]:
 def bench_database() -> Iterator[dict[str, str]]:
     """An empty, migrated database; the environment of a process that works on it."""
     before = connection.settings_dict["NAME"]
+    connection.settings_dict["TEST"]["NAME"] = f"bench_{before}_imports"
     name = connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     known = connection.settings_dict
     with tempfile.TemporaryDirectory() as files:
