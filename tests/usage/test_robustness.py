@@ -41,7 +41,7 @@ def test_a_failure_in_the_swap_leaves_the_old_picture_and_the_import_to_take_up(
     source = factories.source()
     factories.deliver(source, focus({}))
     delivery = queued(source, focus({"BilledCost": "12"}))
-    monkeypatch.setattr("usage.pipeline.swap.rebuild_touched", lambda: 1 / 0)
+    monkeypatch.setattr("usage.pipeline.swap.rebuild_touched", lambda _fresh: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         services.run_import(delivery.pk)
