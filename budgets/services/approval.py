@@ -33,6 +33,7 @@ from ..models.approval import NOBODY
 from .ledger import add_release, check_amount, check_open, check_rates, check_reason
 from .lines import add_line, touch
 from .states import move
+from .steps import add_steps_needed_since
 
 PROTECTED = (Category.DATA, Category.STORAGE)
 """Data assets, compliance and checkpoints: asking them to be cheaper needs a reason the team sees."""
@@ -62,7 +63,11 @@ def approve_proposal(
     is_whole = {line.category: line.amount for line in decided if line.amount} == asked
     if not is_whole:
         check_reason(reason)
+    amounts = {line.category: line.amount for line in decided}
     is_last = not current.version.steps.filter(number__gt=current.number).exists()
+    if is_last:
+        lock_project(proposal.project_id)
+        is_last = not add_steps_needed_since(proposal, current.version, amounts, now=moment)
     plan = (
         open_and_lock(proposal, current.version, decided, moment)
         if is_last

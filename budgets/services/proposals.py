@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
@@ -12,25 +12,23 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault
-from core.money import EXACT, quantum, round_money
-from core.months import Month
+from core.money import EXACT, quantum
 from core.vocabulary import TaskType
 from estimates import queries as estimate_queries
 from estimates import services as estimates
 from teams import activity, permissions
-from teams.models import Organisation, Project, User
-from teams.rates import conversion_rate
+from teams.models import Project, User
 
-from .. import approvers, messages
+from .. import messages
 from ..ask import ask_at_level
 from ..locks import lock_lines, lock_proposal
-from ..matrix import Rule, decisions_needed
-from ..models import ApprovalRule, ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
-from ..queries import approved_before, line_statuses
+from ..models import ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
+from ..queries import line_statuses
 from . import approval
 from .ledger import add_release, rates_text
 from .lines import touch
 from .states import move
+from .steps import lay_out_steps
 
 State = Proposal.State
 WRITABLE = (State.DRAFT, State.CHANGES_REQUESTED, State.APPROVED, State.PARTLY_APPROVED)
@@ -214,42 +212,6 @@ def write_ask(version: ProposalVersion) -> dict[str, Decimal]:
     for (category, _month), amount in asked.items():
         by_category[str(category)] = by_category.get(str(category), Decimal(0)) + amount
     return by_category
-
-
-def lay_out_steps(
-    proposal: Proposal, version: ProposalVersion, asked: Mapping[str, Decimal], *, by: User, now: datetime
-) -> None:
-    """The decisions the matrix asks for: for this ask with what the project was approved in the fiscal year."""
-    organisation = Organisation.current()
-    month = Month.of(organisation.today(now))
-    rate = conversion_rate(version.currency, organisation.currency, month, this_month=month)
-    if rate is None:
-        raise DomainError(
-            _("No rate from %(from)s to %(to)s is stored, so nobody can say who has to decide. Ask finance for it.")
-            % {"from": version.currency, "to": organisation.currency},
-            code="rate_missing",
-        )
-    before = approved_before(proposal, organisation.today(now))
-    amounts = {
-        category: EXACT.multiply(asked.get(category, Decimal(0)) + before.get(category, Decimal(0)), rate)
-        for category in asked.keys() | before.keys()
-    }
-    rules = [
-        Rule(rule.step, rule.role, rule.above, rule.task_type, rule.category, rule.deadline_days, rule.up_to)
-        for rule in ApprovalRule.objects.filter(active=True)
-    ]
-    version.reporting_currency = organisation.currency
-    version.reporting_rate = rate.quantize(Decimal("1e-10"))
-    version.judged_total = round_money(sum(amounts.values(), Decimal(0)), organisation.currency)
-    for number, needed in enumerate(decisions_needed(rules, proposal.task_type, amounts), start=1):
-        ApprovalStep.objects.create(
-            version=version,
-            number=number,
-            role=needed.role,
-            above=needed.above,
-            due_at=now + timedelta(days=needed.deadline_days) if needed.deadline_days else None,
-            escalated_at=None if approvers.can_anyone_decide(needed.role, proposal, by) else now,
-        )
 
 
 @transaction.atomic

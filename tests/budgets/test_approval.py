@@ -303,6 +303,27 @@ def test_a_delegation_that_is_over_or_given_by_who_asks_does_not_count(stage):
         approval.approve_proposal(step, by=stage.bob)
 
 
+def test_an_ask_cut_in_parts_reaches_the_director_all_the_same(stage):
+    part = {("compute", "2027-02"): 400_000}
+    first, first_step = factories.submitted(stage.project, stage.alice, part, title="Part one")
+    second, second_step = factories.submitted(stage.project, stage.alice, part, title="Part two")
+
+    approval.approve_proposal(first_step, by=stage.manager)
+    approval.approve_proposal(second_step, by=stage.manager)
+
+    # 400,000 alone is the manager's; with what was approved since it is 800,000, above 500,000
+    second.refresh_from_db()
+    assert (Proposal.objects.get(pk=first.pk).state, second.state) == ("approved", "submitted")
+    assert [step.role for step in second.versions.get().steps.order_by("number")] == ["manager", "director"]
+    assert list(proposals_waiting_for(stage.director)) == [second]
+    assert sum(each.amount for each in Entry.objects.filter(kind="commit")) == 400_000
+
+    approval.approve_proposal(second.versions.get().steps.get(role="director"), by=stage.director)
+
+    second.refresh_from_db()
+    assert second.state == "approved"
+
+
 def test_a_request_of_the_only_manager_is_decided_by_the_director(stage):
     proposal, step = factories.submitted(stage.project, stage.manager, {("compute", "2027-02"): 800})
 
