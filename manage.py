@@ -11,7 +11,7 @@ if not (3, 11) <= sys.version_info[:2] <= (3, 14):  # before any import that an 
     sys.exit(
         "Headroom needs Python 3.11, 3.12, 3.13 or 3.14; this is %d.%d (%s). "
         "Start it with one of those, for example: python3.11 manage.py up"
-        % (sys.version_info[0], sys.version_info[1], sys.executable)  # noqa: UP031 - older than f-strings
+        % (sys.version_info[0], sys.version_info[1], sys.executable)
     )
 if os.name != "posix":
     sys.exit("Headroom runs on Linux and macOS. On Windows, run it inside WSL (wsl --install).")

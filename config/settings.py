@@ -55,7 +55,6 @@ INSTALLED_APPS = [
     "csp",
     "django_htmx",
     "django_filters",
-    "import_export",
     "pgtrigger",
     "rest_framework",
     "drf_spectacular",
