@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from estimates.engine.evaluation import Evaluation, evaluate
 from estimates.engine.leaves import Context
 from estimates.engine.plan import Member
 from estimates.engine.sampling import Array
+from estimates.engine.schedule import HOURS_PER_MONTH
 
 ADDITIVE = (
     "training_flops",
@@ -35,6 +36,10 @@ ADDITIVE = (
     "amortised_total",
 )
 """Quantities of a life that are the sums of those of its members."""
+
+
+ROUNDING = 1e-9
+"""A member that ends with a month does not reach into the next because of the last digit."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,19 @@ def start_month(member: Member, before: Sequence[Stage]) -> int:
 
 
 def months_taken(stage: Stage) -> int:
-    """Calendar months from the start of a member to its median end, at least one."""
+    """Calendar months that a member touches from its first day to its median end, at least one.
+
+    A run ends so many hours after it begins; work that is planned in months ends so many calendar months later.
+    """
+    begun = stage.evaluation.contexts[0].start
     hours = stage.evaluation.median_of("project_hours", 0)
-    return max(1, math.ceil(hours / 730.5)) if math.isfinite(hours) else 1
+    if not math.isfinite(hours):
+        return 1
+    if "elapsed_hours" not in stage.evaluation.program.parameters_of("project_hours"):
+        gone = (begun.day - 1) / Month.of(begun).days
+        return max(1, math.ceil(gone + hours / HOURS_PER_MONTH - ROUNDING))
+    last_day = begun + timedelta(days=max(0, math.ceil(hours / 24 - ROUNDING) - 1))
+    return Month.of(last_day) - Month.of(begun) + 1
 
 
 def _begun(member: Member, start: date) -> Any:

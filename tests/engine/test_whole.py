@@ -106,6 +106,40 @@ def test_the_members_of_a_life_fall_on_its_months() -> None:
     assert months["2027-04"]["storage"] > 0
 
 
+@pytest.mark.parametrize(
+    ("start", "days", "begins"),
+    [
+        ("2027-02-01", 28, "2027-03"),  # a whole February
+        ("2027-02-01", 29, "2027-04"),  # one day of March: less than 730.5 hours, and yet April
+        ("2028-02-01", 29, "2028-03"),  # a leap year
+        ("2027-12-01", 31, "2028-01"),  # a whole December: 744 hours, and yet January
+        ("2027-12-20", 20, "2028-02"),  # from 20 December to 8 January
+    ],
+)
+def test_what_follows_a_run_begins_in_the_month_after_its_last_day(start: str, days: int, begins: str) -> None:
+    document = life(start=start)
+    _, run, store = document["members"]
+    # 6 · 1e9 · D at 64 · 500 TFLOPS: D = 86,400 · days · 3.2e16 ÷ 6e9
+    run = {**run, "data": {"tokens": 86_400 * days * 3.2e16 / 6e9}}
+    del run["after"]
+    document["members"] = [run, {**store, "start_month": 0, "after": "run"}]
+
+    answered = estimated(document, samples=50)
+
+    assert answered["members"][0]["quantities"]["elapsed_hours"]["p50"] == pytest.approx(24 * days)
+    assert answered["cost"]["by_month"][answered["members"][1]["start_month"]]["month"] == begins
+
+
+def test_months_that_are_planned_are_calendar_months() -> None:
+    data, run, _ = life()["members"]
+
+    first, middle = (estimated(life(start=day, members=[data, run]), samples=50) for day in ("2027-01-01", "2027-01-20"))
+
+    # two months from 1 January end with February; from 20 January they end on 20 March
+    assert first["members"][1]["start_month"] == 2
+    assert middle["members"][1]["start_month"] == 3
+
+
 def test_the_streams_of_two_members_are_their_own() -> None:
     ranged = {"low": 0.3, "mode": 0.5, "high": 0.7, "attention": "none"}
     document = life()
