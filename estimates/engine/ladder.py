@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_rows, is_off, is_on, is_task
+from estimates.engine.conditions import TRAINING, every, gives, has_rows, is_off, is_on, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
-from estimates.engine.time import HOURS, SECONDS_PER_HOUR
+from estimates.engine.time import HOURS, SECONDS_PER_HOUR, TERA
 from estimates.engine.work import KAPLAN, PALM
 
 training = is_task(*TRAINING)
@@ -44,17 +44,46 @@ def rung_attention_flops(
     return counted * experiments__tokens * experiments__epochs * experiments__runs
 
 
+@quantity(
+    "FLOP / second / accelerator",
+    "Measured speed of an accelerator",
+    "单卡实测算力",
+    when=every(with_ladder, gives("compute.tflops_per_accelerator")),
+)
+def achieved_flops_per_second(compute__tflops_per_accelerator: Array) -> Array:
+    """Counted operations a second, as measured on the main run."""
+    return compute__tflops_per_accelerator * TERA
+
+
+@achieved_flops_per_second.variant(when=with_ladder)
+def achieved_from_throughput(
+    compute__tokens_per_second_per_accelerator: Array, counted_flops: Array, paid_tokens: Array
+) -> Array:
+    """Tokens a second times the operations of a token of the main run."""
+    return compute__tokens_per_second_per_accelerator * counted_flops / paid_tokens
+
+
+@quantity("FLOP / second / accelerator", "Speed of a rung", "各级实验单卡有效算力", when=with_ladder, axis="row")
+def rung_speed(peak_flops_per_second: Array, rung_mfu: Array) -> Array:
+    """Peak · MFU of the rung, or of the plan."""
+    return peak_flops_per_second * rung_mfu
+
+
+@rung_speed.variant(when=with_ladder)
+def rung_speed_as_measured(peak_flops_per_second: Array, rung_mfu: Array, achieved_flops_per_second: Array) -> Array:
+    """At its own MFU; a rung without one does as many operations a second as the main run, not as many tokens."""
+    return np.where(np.isfinite(rung_mfu), peak_flops_per_second * rung_mfu, achieved_flops_per_second)
+
+
 @quantity(HOURS, "Accelerator-hours of a rung", "各级实验卡时", when=with_ladder, axis="row")
 def rung_accelerator_hours(
     rung_training_flops: Array,
-    peak_flops_per_second: Array,
-    rung_mfu: Array,
+    rung_speed: Array,
     recompute_factor: Array,
     rung_attention_flops: Array | float = 0.0,
 ) -> Array:
-    """At the MFU of the rung, or that of the plan, in the plan's convention."""
-    counted = (rung_training_flops + rung_attention_flops) * recompute_factor
-    return counted / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
+    """Its operations at its speed, in the plan's convention."""
+    return (rung_training_flops + rung_attention_flops) * recompute_factor / rung_speed / SECONDS_PER_HOUR
 
 
 @rung_accelerator_hours.variant(when=with_ladder)
@@ -62,16 +91,14 @@ def rung_hours_where_known(
     experiments__accelerator_hours: Array,
     experiments__runs: Array,
     rung_training_flops: Array,
-    peak_flops_per_second: Array,
-    rung_mfu: Array,
+    rung_speed: Array,
     recompute_factor: Array,
     rung_attention_flops: Array | float = 0.0,
 ) -> Array:
     """Hours of a run where they are known, else from operations."""
     counted = (rung_training_flops + rung_attention_flops) * recompute_factor
-    computed = counted / (peak_flops_per_second * rung_mfu) / SECONDS_PER_HOUR
     known = experiments__accelerator_hours * experiments__runs
-    return np.where(np.isfinite(known), known, computed)
+    return np.where(np.isfinite(known), known, counted / rung_speed / SECONDS_PER_HOUR)
 
 
 @rung_accelerator_hours.variant(when=with_ladder)

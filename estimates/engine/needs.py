@@ -12,6 +12,12 @@ from estimates.engine.plan import Plan, PlanRefused
 served = every(is_task("inference"), lacks("inference.unit_cost_per_request"))
 
 
+def measured_by_tokens(plan: Plan) -> bool:
+    """A rung has nothing to be timed by but the throughput of the run that is prepared."""
+    silent = any("mfu" not in rung and "accelerator_hours" not in rung for rung in plan.rows("experiments"))
+    return silent and "compute.tokens_per_second_per_accelerator" in plan.inputs
+
+
 @dataclass(frozen=True)
 class Need:
     """A quantity that plans of a kind must have, and the keys that would give it, the likeliest first."""
@@ -26,6 +32,7 @@ NEEDS = (
     Need("ideal_accelerator_hours", is_task(*BUILDING), (*PEAK, "model.parameters", "data.tokens")),
     Need("experiment_accelerator_hours", every(is_task("ablation"), is_on("experiments")), PEAK),
     Need("experiment_accelerator_hours", every(has_rows("experiments"), is_on("experiments")), PEAK),
+    Need("achieved_flops_per_second", measured_by_tokens, ("model.parameters", "data.tokens")),
     Need("evaluation_accelerator_hours", has_any("evaluation.tokens"), (*PEAK, "model.parameters")),
     Need("elapsed_hours", is_task(*BUILDING, "ablation", "evaluation"), ("compute.count",)),
     Need("depreciation_rate", owns(), ("compute.own.capital",)),

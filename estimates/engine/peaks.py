@@ -6,6 +6,7 @@ from estimates.engine.books import AcceleratorSpec
 from estimates.engine.plan import Plan
 from estimates.engine.values import Baseline
 
+MEASURED_SPEED = ("compute.tokens_per_second_per_accelerator", "compute.tflops_per_accelerator")
 SAME_SPEED = {"bf16": "fp16", "fp16": "bf16"}
 
 
@@ -24,8 +25,7 @@ def uses_paid_mfu(plan: Plan) -> bool:
         return False
     if "compute.paid_mfu" in inputs:
         return True
-    measured = ("compute.tokens_per_second_per_accelerator", "compute.tflops_per_accelerator")
-    return isinstance(inputs.get("compute.mfu"), Baseline) and not any(path in inputs for path in measured)
+    return isinstance(inputs.get("compute.mfu"), Baseline) and not any(path in inputs for path in MEASURED_SPEED)
 
 
 def convention(plan: Plan, key: str, otherwise: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from estimates.engine.baselines import published_paid_mfu_of
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf
-from estimates.engine.peaks import peak_of, peak_precision
+from estimates.engine.peaks import MEASURED_SPEED, peak_of, peak_precision
 from estimates.engine.plan import Row
 from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
 from estimates.engine.sampling import Range
@@ -133,16 +133,16 @@ def _pool_price(context: Context, row: Row) -> Range:
 
 
 def rung_mfu(context: Context) -> Leaf | None:
-    """The MFU of each rung, or that of the plan, or of published runs."""
+    """The MFU of each rung, or that of the plan, or of published runs; none where the plan has a measured speed."""
     return by_row("experiments", "mfu", _rung_mfu)(context)
 
 
 def _rung_mfu(context: Context, row: Row) -> Range:
-    for known in (
-        given(row, "mfu"),
-        context.plan.inputs.get("compute.mfu"),
-        context.plan.inputs.get("compute.paid_mfu"),
-    ):
+    own = given(row, "mfu")
+    if own is not None or any(path in context.plan.inputs for path in MEASURED_SPEED):
+        return own or NOT_KNOWN
+    for path in ("compute.mfu", "compute.paid_mfu"):
+        known = context.plan.inputs.get(path)
         if isinstance(known, Range):
             return known
     published = context.history.value("compute.paid_mfu", context.plan)

@@ -133,7 +133,9 @@ def test_what_follows_a_run_begins_in_the_month_after_its_last_day(start: str, d
 def test_months_that_are_planned_are_calendar_months() -> None:
     data, run, _ = life()["members"]
 
-    first, middle = (estimated(life(start=day, members=[data, run]), samples=50) for day in ("2027-01-01", "2027-01-20"))
+    first, middle = (
+        estimated(life(start=day, members=[data, run]), samples=50) for day in ("2027-01-01", "2027-01-20")
+    )
 
     # two months from 1 January end with February; from 20 January they end on 20 March
     assert first["members"][1]["start_month"] == 2

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from estimates.engine.plan import PlanRefused
 from tests.engine.makers import estimated, p50, pretrain
 
 LAYERS = {"parameters": 1e9, "layers": 10, "hidden_size": 1000, "sequence_length": 2000}
@@ -160,6 +163,48 @@ def test_rungs_at_the_mfu_of_the_plan_count_recomputation_as_the_run_does() -> N
     # 6e19 FLOP at 500 TFLOPS are 33.33 hours, a third more with recomputation; the second rung is known
     assert p50(answered, "ideal_accelerator_hours") == pytest.approx(10_000 / 3 * 4 / 3)
     assert p50(answered, "experiment_accelerator_hours") == pytest.approx(100 / 3 * 4 / 3 + 7)
+
+
+@pytest.mark.parametrize(
+    ("speed", "achieved"),
+    [
+        # the run has 1e9 parameters: 6e9 FLOP a token, 50,000 tokens a second
+        ({"tokens_per_second_per_accelerator": 50_000}, 3e14),
+        ({"tflops_per_accelerator": {"value": 300, "counts": "model", "attention": "none"}}, 3e14),
+    ],
+)
+def test_a_rung_without_an_mfu_does_as_many_operations_a_second_as_was_measured(
+    speed: dict[str, Any], achieved: float
+) -> None:
+    rungs = [{"parameters": 1e8, "tokens": 1e11}, {"parameters": 1e8, "tokens": 1e11, "mfu": 0.2}]
+    compute = {key: value for key, value in pretrain()["compute"].items() if key != "mfu"} | speed
+
+    answered = estimated(pretrain(experiments=rungs, compute=compute), samples=2)
+
+    # 6 · 1e8 · 1e11 = 6e19 FLOP: at 300 TFLOPS 55.56 hours, at 0.2 · 1000 TFLOPS 83.33
+    assert [rung["accelerator_hours"] for rung in answered["ladder"]] == pytest.approx([55.5556, 83.3333], rel=1e-5)
+    assert p50(answered, "experiment_accelerator_hours") == pytest.approx(6e19 / achieved / 3600 + 6e19 / 2e14 / 3600)
+
+
+def test_a_measured_speed_of_recomputed_operations_counts_those_of_a_rung_too() -> None:
+    compute = {key: value for key, value in pretrain()["compute"].items() if key != "mfu"}
+    compute["tflops_per_accelerator"] = {"value": 400, "counts": "hardware", "attention": "none"}
+
+    answered = estimated(pretrain(experiments=[{"parameters": 1e8, "tokens": 1e11}], compute=compute), samples=2)
+
+    # 6e19 · 4/3 = 8e19 FLOP at 400 TFLOPS
+    assert p50(answered, "experiment_accelerator_hours") == pytest.approx(8e19 / 4e14 / 3600)
+
+
+def test_an_ablation_timed_by_tokens_a_second_says_which_run_they_were_measured_on() -> None:
+    document = pretrain(task="ablation", experiments=[{"parameters": 1e8, "tokens": 1e11}])
+    document["compute"] = {**document["compute"], "tokens_per_second_per_accelerator": 50_000}
+    del document["compute"]["mfu"], document["data"]
+
+    with pytest.raises(PlanRefused) as refused:
+        estimated(document, samples=2)
+
+    assert [fault.path for fault in refused.value.faults] == ["data.tokens"]
 
 
 def test_an_ablation_pays_for_its_rungs_and_not_for_the_run_they_prepare() -> None:
