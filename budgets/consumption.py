@@ -98,10 +98,15 @@ def standing(
     *,
     others_consume: bool = True,
     closed: Collection[str] = (),
+    own_at_closing: Mapping[str, Decimal] | None = None,
 ) -> Standing:
-    """What every proposal holds, to the last digit. Commitments come oldest first; `own` is cost tagged with one."""
+    """What every proposal holds, to the last digit. Commitments come oldest first; `own` is cost tagged with one.
+
+    What a closed proposal has used up stands as it was when it was closed (`own_at_closing`): its later bills and
+    restatements move the headroom, and never what others hold.
+    """
     with localcontext(EXACT):
-        return _standing(commitments, released, own, others, others_consume, closed)
+        return _standing(commitments, released, {**own, **(own_at_closing or {})}, others, others_consume, closed)
 
 
 def _standing(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -18,7 +18,7 @@ from teams.rates import RateTable, rate_table
 from . import approvers
 from .actuals import Metered, metered
 from .consumption import Commitment
-from .models import BudgetLine, Entry, Hold, Proposal
+from .models import BudgetLine, ClosedPromise, Entry, Hold, Proposal
 from .periods import calendar_period
 from .status import LedgerFacts, LineStatus, convert, status_of
 
@@ -88,10 +88,23 @@ def ledger_facts(line_ids: Iterable[int], *, on: date | None = None) -> dict[int
     by_line: dict[int, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_line[entry.line_id].append(entry)
-    return {line_id: read_ledger(by_line[line_id], until=until) for line_id in line_ids}
+    own: dict[int, dict[str, Decimal]] = defaultdict(dict)
+    for line_id, number, spent in own_at_closing(line_ids, until=until):
+        own[line_id][f"P-{number}"] = spent
+    return {line_id: read_ledger(by_line[line_id], own[line_id], until=until) for line_id in line_ids}
 
 
-def read_ledger(entries: Sequence[Entry], *, until: datetime | None = None) -> LedgerFacts:
+def own_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> QuerySet:
+    """What the own work of closed proposals had cost on each line when they were closed."""
+    found = ClosedPromise.objects.filter(line__in=line_ids)
+    if until is not None:
+        found = found.filter(proposal__closed_at__lt=until)
+    return found.values_list("line_id", "proposal_id", "own_spent")
+
+
+def read_ledger(
+    entries: Sequence[Entry], own_at_closing: Mapping[str, Decimal], *, until: datetime | None = None
+) -> LedgerFacts:
     """The sums of a line's entries, and its commitments oldest first; proposals closed later are still open then."""
     released: dict[str, Decimal] = defaultdict(lambda: ZERO)
     for entry in entries:
@@ -106,6 +119,7 @@ def read_ledger(entries: Sequence[Entry], *, until: datetime | None = None) -> L
             if entry.kind == Entry.Kind.COMMIT
         ],
         released=dict(released),
+        own_at_closing=own_at_closing,
         closed=frozenset(
             f"P-{entry.proposal_id}"
             for entry in entries

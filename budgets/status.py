@@ -32,6 +32,7 @@ class LedgerFacts:
     commitments: Sequence[Commitment] = ()
     released: Mapping[str, Decimal] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
+    own_at_closing: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def status_of(
         spent.others,
         others_consume=others_consume,
         closed=ledger.closed,
+        own_at_closing=ledger.own_at_closing,
     )
     return LineStatus(
         currency=currency,

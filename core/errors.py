@@ -31,3 +31,10 @@ class DomainError(Exception):
         self.message = message
         self.code = code
         self.faults = faults or []
+
+
+class NotAllowed(DomainError):
+    """The person may see this but not change it. The message says who may."""
+
+    def __init__(self, message: str, *, code: str = "not_allowed") -> None:
+        super().__init__(message, code=code)

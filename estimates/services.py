@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from estimates.engine.plan import parse_plan
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
@@ -125,11 +125,9 @@ def _check_may_plan(by: User, project: Project | None, owner: User | None = None
     """Plans of a project are written by its team; a plan without a project belongs to who made it."""
     if project is None:
         if owner is not None and owner != by:
-            raise DomainError(_("This plan belongs to somebody else."), code="not_allowed")
+            raise NotAllowed(_("This plan belongs to somebody else."))
     elif not permissions.may_write_plans(by, project.team):
-        raise DomainError(
-            _("Plans of %(team)s are written by its members.") % {"team": project.team}, code="not_allowed"
-        )
+        raise NotAllowed(_("Plans of %(team)s are written by its members.") % {"team": project.team})
 
 
 def _compute(estimate: Estimate, plan: PlanDocument, *, now: datetime) -> None:
@@ -295,7 +293,7 @@ def add_prices(rows: Sequence[PriceFacts], *, by: User | None, now: datetime | N
     """Add the rows that change something, all or none, and mark the drafts they touch stale."""
     lock_prices()
     if by is not None and not permissions.may_keep_prices(by):
-        raise DomainError(_("Prices are kept by price keepers."), code="not_allowed")
+        raise NotAllowed(_("Prices are kept by price keepers."))
     known = queries.with_known_items(rows)
     changes = [change for change in queries.price_changes(known) if change.kind != "unchanged"]
     faults = [fault for change in changes if (fault := queries.missing_reason(change))]
@@ -315,7 +313,7 @@ def save_accelerator(accelerator: Accelerator, *, by: User, now: datetime | None
     """Add an accelerator to the catalogue, or correct one; drafts that are planned on it wait for recomputation."""
     lock_prices()
     if not permissions.may_keep_prices(by):
-        raise DomainError(_("The catalogue is kept by price keepers."), code="not_allowed")
+        raise NotAllowed(_("The catalogue is kept by price keepers."))
     verb = "accelerator.changed" if accelerator.pk else "accelerator.added"
     accelerator.full_clean()
     accelerator.save()

@@ -15,7 +15,7 @@ from budgets.models import BudgetLine, Threshold, TouchedLine
 from budgets.queries import line_statuses
 from budgets.services.lines import facts_of
 from budgets.status import LineStatus
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import round_money
 from teams import activity, permissions
 from teams.models import Organisation, User
@@ -210,7 +210,7 @@ def lock_flag(flag: Flag) -> Flag:
 def check_may_answer(flag: Flag, by: User) -> None:
     team = flag.line.project.team
     if not (permissions.may_write_plans(by, team) or permissions.may_fund(by, team)):
-        raise DomainError(_("Warnings of %(team)s are answered by its members, managers and finance.") % {"team": team})
+        raise NotAllowed(_("Warnings of %(team)s are answered by its members, managers and finance.") % {"team": team})
 
 
 def check_standing(flag: Flag) -> None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from budgets.models import Proposal
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import round_money
 from overruns.models import Crossing
 from teams import activity, notifications, permissions
@@ -58,7 +58,7 @@ def open_for_proposal(proposal: Proposal, *, by: User, now: datetime | None = No
     """Look back at a proposal whose work is done."""
     moment = now or timezone.now()
     if not permissions.may_fund(by, proposal.project.team) and by != proposal.requester:
-        raise DomainError(_("A retrospective is opened by who asked, managers of the team, directors and finance."))
+        raise NotAllowed(_("A retrospective is opened by who asked, managers of the team, directors and finance."))
     if proposal.state != Proposal.State.CLOSED:
         raise DomainError(_("Close the proposal first: then what it used stands still."), code="wrong_state")
     known = Retrospective.objects.filter(proposal=proposal).first()
@@ -134,7 +134,7 @@ def lock(retrospective: Retrospective) -> Retrospective:
 def check_may_write(retrospective: Retrospective, by: User) -> None:
     team = retrospective.project.team
     if not (permissions.may_write_plans(by, team) or permissions.may_fund(by, team)):
-        raise DomainError(
+        raise NotAllowed(
             _("Retrospectives of %(team)s are written by its members, managers and finance.") % {"team": team}
         )
     if retrospective.state == Retrospective.State.CLOSED:
@@ -194,7 +194,7 @@ def finish_action(action: Action, *, by: User, now: datetime | None = None) -> N
     )
     team = locked.retrospective.project.team
     if by != locked.owner and not (permissions.may_write_plans(by, team) or permissions.may_fund(by, team)):
-        raise DomainError(_("Only its owner, or the team, says that this is done."))
+        raise NotAllowed(_("Only its owner, or the team, says that this is done."))
     if locked.done_at is None:
         locked.done_at = now or timezone.now()
         locked.save(update_fields=["done_at"])
@@ -209,7 +209,7 @@ def close_retrospective(retrospective: Retrospective, *, by: User, now: datetime
     locked = lock(retrospective)
     check_may_write(locked, by)
     if not permissions.may_fund(by, locked.project.team):
-        raise DomainError(_("A retrospective is closed by a manager of the team, a director or finance."))
+        raise NotAllowed(_("A retrospective is closed by a manager of the team, a director or finance."))
     faults = []
     if not locked.cause:
         faults.append(Fault("cause", "", _("is missing"), _("why it went otherwise than approved")))

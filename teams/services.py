@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 
 from . import activity, permissions
 from .models import ApiToken, CostCentre, Notification, Project, Team, User
@@ -32,7 +32,7 @@ def open_project(
 ) -> Project:
     """Open a project of a team. Managers of the team and finance may."""
     if not permissions.may_open_projects(by, team):
-        raise DomainError(_("Only a manager of %(team)s or finance opens its projects.") % {"team": team})
+        raise NotAllowed(_("Only a manager of %(team)s or finance opens its projects.") % {"team": team})
     if starts_on and ends_on and ends_on <= starts_on:
         raise DomainError(
             _("A project must end after it starts."),
@@ -78,7 +78,7 @@ def issue_token(*, by: User, now: datetime, name: str = "", scopes: tuple[str, .
 def revoke_token(token: ApiToken, *, by: User) -> None:
     """Make a key useless at once. Only its owner may."""
     if token.user_id != by.pk:
-        raise DomainError(_("A token is revoked by the person it belongs to."))
+        raise NotAllowed(_("A token is revoked by the person it belongs to."))
     activity.record("token.revoked", by=by, subject=token, name=token.name)
     token.delete()
 

@@ -2,7 +2,7 @@
 
 from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation, InputComment
 from .holds import Hold
-from .ledger import Entry
+from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
 
@@ -11,6 +11,7 @@ __all__ = [
     "ApprovalStep",
     "AskLine",
     "BudgetLine",
+    "ClosedPromise",
     "Decision",
     "DecisionLine",
     "Delegation",

@@ -175,6 +175,9 @@ class DecisionLine(models.Model):
     asked = models.DecimalField(**MONEY)
     amount = models.DecimalField(**MONEY)
     new_money = models.DecimalField(**MONEY)
+    stated_money = models.DecimalField(
+        **MONEY, null=True, help_text=_("New money as the approver stated it; empty: what the lines are short of.")
+    )
     reason = models.TextField(blank=True)
 
     class Meta:

@@ -90,3 +90,18 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.line}: {self.kind} {self.amount}"
+
+
+class ClosedPromise(models.Model):
+    """What the own work of a proposal had cost on a line when the proposal was closed: what it used up stands still."""
+
+    line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="closed_promises")
+    proposal = models.ForeignKey(Proposal, models.PROTECT, related_name="closed_promises")
+    own_spent = ExactNumericField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["line", "proposal"], name="one_closed_promise_per_line")]
+        triggers = [only_added("closed_promises_are_only_added")]
+
+    def __str__(self) -> str:
+        return f"{self.proposal.reference} on {self.line}: {self.own_spent}"

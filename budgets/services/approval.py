@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import exact_text
 from core.vocabulary import Category
 from teams import activity, labels, permissions
@@ -88,6 +88,7 @@ def approve_proposal(
             asked=asked[line.category],
             amount=line.amount,
             new_money=sum((each.new_money for each in plan if each.category == line.category), Decimal(0)),
+            stated_money=line.new_money,
             reason=line.reason,
         )
         for line in decided
@@ -200,13 +201,12 @@ def lock_step(step: ApprovalStep) -> tuple[Proposal, ApprovalStep]:
 def check_may_decide(step: ApprovalStep, by: User, now: datetime) -> Authority:
     version = step.version
     if by.pk in approvers.requesters(version):
-        raise DomainError(_("Who asks for money does not decide on it."), code="own_request")
+        raise NotAllowed(_("Who asks for money does not decide on it."), code="own_request")
     ground = approvers.authority(step, by, Organisation.current().today(now))
     if ground is None:
-        raise DomainError(
+        raise NotAllowed(
             _("This step is decided by: %(role)s of %(team)s.")
-            % {"role": step.get_role_display(), "team": version.proposal.project.team},
-            code="not_allowed",
+            % {"role": step.get_role_display(), "team": version.proposal.project.team}
         )
     return ground
 
@@ -220,7 +220,7 @@ def earlier_decision(step: ApprovalStep, asked: Mapping[str, Decimal]) -> list[L
     )
     if before is None:
         return [LineDecision(category, amount) for category, amount in asked.items()]
-    return [LineDecision(line.category, line.amount, reason=line.reason) for line in before.lines.all()]
+    return [LineDecision(line.category, line.amount, line.stated_money, line.reason) for line in before.lines.all()]
 
 
 def with_every_category(lines: Sequence[LineDecision], asked: Mapping[str, Decimal]) -> list[LineDecision]:
@@ -338,7 +338,7 @@ def check_funding(funding: Funding, by: User | None, ground: Authority) -> None:
         )
     funder = ground.delegation.giver if ground.delegation else by
     if funding.new_money and (funder is None or not permissions.may_fund(funder, line.project.team)):
-        raise DomainError(_("New money comes from managers of the team, directors and finance."), code="not_allowed")
+        raise NotAllowed(_("New money comes from managers of the team, directors and finance."))
     if funding.short > 0:
         raise DomainError(
             _("%(line)s is short by %(short)s %(currency)s: grant or transfer.")

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import exact_text, round_money
 from core.vocabulary import Category
 from teams import activity, permissions
@@ -31,7 +31,7 @@ def grant(line: BudgetLine, *, by: User, amount: Decimal, reason: str, now: date
     """New money on a line; a negative amount takes back what is still free."""
     locked = lock_lines([line.pk])[line.pk]
     if not permissions.may_fund(by, locked.project.team):
-        raise DomainError(_("New money comes from managers of the team, directors and finance."))
+        raise NotAllowed(_("New money comes from managers of the team, directors and finance."))
     check_open(locked)
     check_amount(amount, locked.currency, may_be_negative=True)
     check_reason(reason)
@@ -91,7 +91,7 @@ def transfer(
 def check_may_transfer(giver: BudgetLine, taker: BudgetLine, by: User) -> None:
     for team in {giver.project.team, taker.project.team}:
         if not permissions.may_transfer(by, team):
-            raise DomainError(_("Money of %(team)s is moved by its managers and finance.") % {"team": team})
+            raise NotAllowed(_("Money of %(team)s is moved by its managers and finance.") % {"team": team})
     if giver.currency != taker.currency:
         raise DomainError(
             _("A transfer stays in one currency: %(from)s is not %(to)s. Grant on the one, take back on the other.")
@@ -134,7 +134,7 @@ def release(
     locked = lock_lines([line.pk])[line.pk]
     team = locked.project.team
     if by != proposal.requester and not permissions.may_fund(by, team):
-        raise DomainError(_("Money is released by who asked for it, managers of the team, directors and finance."))
+        raise NotAllowed(_("Money is released by who asked for it, managers of the team, directors and finance."))
     check_open(locked)
     check_amount(amount, locked.currency)
     check_reason(reason)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.months import Period
 from core.vocabulary import Basis, Category
 from teams import activity, permissions
@@ -44,7 +44,7 @@ def open_line(
     """Open a line of a project. Its money comes by grants and transfers."""
     locked = lock_project(project.pk)
     if not permissions.may_fund(by, locked.team):
-        raise DomainError(
+        raise NotAllowed(
             _("Lines of %(team)s are opened by its managers, directors and finance.") % {"team": locked.team}
         )
     line = add_line(locked, category, period_kind, period, task_type, basis, charge_categories)
@@ -148,7 +148,7 @@ def stop_threshold(threshold: Threshold, *, by: User) -> None:
 
 def check_may_watch(line: BudgetLine, by: User) -> None:
     if not permissions.may_fund(by, line.project.team):
-        raise DomainError(
+        raise NotAllowed(
             _("Thresholds of %(team)s are set by its managers, directors and finance.") % {"team": line.project.team}
         )
 
@@ -158,7 +158,7 @@ def freeze_line(line: BudgetLine, *, by: User | None, reason: str, now: datetime
     """Nothing more is committed on the line until it is opened again. `by=None`: its limit was reached."""
     locked = lock_lines([line.pk])[line.pk]
     if by is not None and not permissions.may_fund(by, locked.project.team):
-        raise DomainError(_("Lines are frozen by managers, directors and finance."))
+        raise NotAllowed(_("Lines are frozen by managers, directors and finance."))
     if locked.frozen_at:
         return
     locked.frozen_at = now or timezone.now()
@@ -171,7 +171,7 @@ def unfreeze_line(line: BudgetLine, *, by: User, reason: str) -> None:
     """Money may be committed on the line again."""
     locked = lock_lines([line.pk])[line.pk]
     if not permissions.may_fund(by, locked.project.team):
-        raise DomainError(_("Lines are opened again by managers, directors and finance."))
+        raise NotAllowed(_("Lines are opened again by managers, directors and finance."))
     if not reason.strip():
         raise DomainError(_("Say why the line may be used again."))
     if not locked.frozen_at:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import EXACT, quantum
 from core.vocabulary import TaskType
 from estimates import queries as estimate_queries
@@ -22,7 +22,7 @@ from teams.models import Project, User
 from .. import messages
 from ..ask import ask_at_level
 from ..locks import lock_lines, lock_proposal
-from ..models import ApprovalStep, AskLine, BudgetLine, Entry, Proposal, ProposalVersion
+from ..models import ApprovalStep, AskLine, BudgetLine, ClosedPromise, Entry, Proposal, ProposalVersion
 from ..queries import line_statuses
 from . import approval
 from .ledger import add_release, rates_text
@@ -38,7 +38,7 @@ WRITABLE = (State.DRAFT, State.CHANGES_REQUESTED, State.APPROVED, State.PARTLY_A
 def check_may_write(proposal: Proposal, by: User) -> None:
     team = proposal.project.team
     if not permissions.may_write_plans(by, team):
-        raise DomainError(_("Proposals of %(team)s are written by its members and managers.") % {"team": team})
+        raise NotAllowed(_("Proposals of %(team)s are written by its members and managers.") % {"team": team})
 
 
 @transaction.atomic
@@ -54,7 +54,7 @@ def create_proposal(
 ) -> Proposal:
     """A draft with its first version; the plan is estimated at the prices of today."""
     if not permissions.may_write_plans(by, project.team):
-        raise DomainError(_("Proposals of %(team)s are written by its members and managers.") % {"team": project.team})
+        raise NotAllowed(_("Proposals of %(team)s are written by its members and managers.") % {"team": project.team})
     if project.state != Project.State.ACTIVE:
         raise DomainError(_("%(project)s is closed; nothing new is asked for it.") % {"project": project})
     estimate = estimates.create_estimate(by=by, project=project, plan=plan, now=now)
@@ -248,7 +248,7 @@ def close_proposal(proposal: Proposal, *, by: User, reason: str = "", now: datet
     moment = now or timezone.now()
     locked = lock_proposal(proposal.pk)
     if by != locked.requester and not permissions.may_fund(by, locked.project.team):
-        raise DomainError(_("A proposal is closed by who asked, managers of the team, directors and finance."))
+        raise NotAllowed(_("A proposal is closed by who asked, managers of the team, directors and finance."))
     if locked.versions.filter(state=ProposalVersion.State.SUBMITTED).exists():
         raise DomainError(_("An amendment waits for its decision. Withdraw it first."), code="wrong_state")
     move(locked, State.CLOSED)
@@ -272,8 +272,12 @@ def close_proposal(proposal: Proposal, *, by: User, reason: str = "", now: datet
 
 
 def release_rest(proposal: Proposal, lines: list[BudgetLine], *, by: User, reason: str, now: datetime) -> Decimal:
-    """Write a release for what the proposal still holds on each open line."""
+    """Write a release for what the proposal still holds on each open line, and keep what its own work cost there."""
     statuses = line_statuses(lines, now=now)
+    ClosedPromise.objects.bulk_create(
+        ClosedPromise(line=line, proposal=proposal, own_spent=statuses[line.pk].own.get(proposal.reference, Decimal(0)))
+        for line in lines
+    )
     total = Decimal(0)
     for line in lines:
         status = statuses[line.pk]

@@ -108,7 +108,7 @@ def test_projects_are_listed_read_and_opened(stage, as_):
     body = {"team": "foundation", "name": "Code 7B", "currency": "USD"}
     assert as_(stage.manager, "post", "projects/", body).status_code == 201
     refused = as_(stage.alice, "post", "projects/", body)
-    assert refused.status_code == 422
+    assert refused.status_code == 403
     assert "manager" in refused.json()["errors"][0]["message"]
 
 
@@ -125,7 +125,7 @@ def test_a_proposal_goes_from_plan_to_committed_money(stage, as_):
     assert [row["number"] for row in waiting] == [answer["number"]]
     assert as_(stage.alice, "get", "proposals/?waiting=true").json()["results"] == []
     assert as_(stage.charlie, "post", path + "decide/", {"outcome": "approve"}).status_code == 404
-    assert as_(stage.bob, "post", path + "decide/", {"outcome": "approve"}).status_code == 422
+    assert as_(stage.bob, "post", path + "decide/", {"outcome": "approve"}).status_code == 403
 
     decided = as_(stage.manager, "post", path + "decide/", {"outcome": "approve"}).json()
 
@@ -190,7 +190,7 @@ def test_money_moves_over_the_api(stage, as_):
     moved = {"target": second.pk, "amount": "30", "reason": "why"}
     assert as_(stage.manager, "post", f"lines/{first.pk}/transfer/", moved).json()["budget"] == "120"
     assert as_(stage.charlie, "post", f"lines/{first.pk}/transfer/", moved).status_code == 404
-    assert as_(stage.alice, "post", f"lines/{first.pk}/transfer/", moved).status_code == 422
+    assert as_(stage.alice, "post", f"lines/{first.pk}/transfer/", moved).status_code == 403
     listed = as_(stage.alice, "get", "lines/?project=base-7b").json()["results"]
     assert [row["budget"] for row in listed] == ["120", "30"]
 

@@ -384,3 +384,27 @@ def test_a_late_decision_is_raised_to_the_next_role_once_and_never_rejected(stag
     assert {row.user for row in told} == {stage.manager, stage.director}
     assert list(proposals_waiting_for(stage.director)) == [proposal]
     approval.approve_proposal(step, by=stage.director)
+
+
+def test_new_money_that_the_manager_stated_reaches_the_ledger_at_the_directors_step(stage):
+    line = factories.line(stage.project, granted=300)
+    _proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 600_000})
+
+    first = approval.approve_proposal(step, by=stage.manager, lines=[decide("compute", 600_000, 650_000)])
+    approval.approve_proposal(first.step.version.steps.get(number=2), by=stage.director)
+
+    status = line_status(line)
+    assert (status.budget, status.committed, status.headroom) == (650_300, 600_000, 50_300)
+
+
+def test_new_money_that_nobody_stated_follows_the_line_until_the_last_step(stage):
+    line = factories.line(stage.project)
+    _proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 600_000})
+
+    first = approval.approve_proposal(step, by=stage.manager)
+    assert first.lines.get().stated_money is None
+    factories.entry(line, "grant", 100_000)
+    approval.approve_proposal(first.step.version.steps.get(number=2), by=stage.director)
+
+    status = line_status(line)
+    assert (status.budget, status.committed, status.headroom) == (600_000, 600_000, 0)

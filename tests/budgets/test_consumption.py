@@ -98,3 +98,13 @@ def test_more_cost_never_frees_more_than_it_costs(commitments, others, more, own
     after = sum(remaining(ordered, own=own, others=others + more).values(), Decimal(0))
 
     assert before - more <= after <= before
+
+
+def test_what_a_closed_proposal_used_up_stands_however_its_cost_is_restated():
+    # P-1 was closed with 80 of its own cost and 20 of the stream; the other 30 of the stream consumed P-2
+    held = [("P-1", 100, 0), ("P-2", 50, 0)]
+    then = {"own_at_closing": {"P-1": Decimal(80)}, "closed": {"P-1"}, "others": 50}
+
+    assert remaining(held, own={"P-1": 80}, **then) == {"P-1": 0, "P-2": 20}
+    assert remaining(held, own={"P-1": 10}, **then) == {"P-1": 0, "P-2": 20}
+    assert remaining(held, own={"P-1": 130}, **then) == {"P-1": 0, "P-2": 20}

@@ -223,3 +223,22 @@ def test_money_that_was_transferred_is_enough_without_new_money(stage):
 
     assert line_status(target).budget == 800
     assert line_status(target).headroom == 0
+
+
+def test_a_closed_proposal_restated_downwards_takes_nothing_that_others_paid_for(stage):
+    line = factories.line(stage.project, granted=1000)
+    first, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 100})
+    approval.approve_proposal(step, by=stage.manager)
+    _second, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 50})
+    approval.approve_proposal(step, by=stage.manager)
+    factories.cost(stage.project, 80, reference=first.reference)
+    factories.cost(stage.project, 50)
+    proposals.close_proposal(first, by=stage.alice)
+    before = line_status(line)
+    assert (before.committed, before.headroom) == (20, 850)
+
+    factories.cost(stage.project, -70, reference=first.reference)
+
+    after = line_status(line)
+    # 70 less was spent; what the second proposal holds has not moved
+    assert (after.actual, after.committed, after.headroom) == (60, 20, 920)

@@ -163,9 +163,9 @@ def test_the_status_of_many_lines_costs_as_many_queries_as_that_of_one(stage, dj
     for category in ("compute", "data", "storage"):
         factories.cost(stage.project, 1, category=category, currency="EUR")
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         one = line_statuses(lines[:1], now=NOW)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         many = line_statuses(lines, now=NOW)
 
     assert len(one) == 1
