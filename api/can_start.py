@@ -25,6 +25,8 @@ from estimates import queries as estimates
 from estimates.engine.books import PriceKey
 from teams.models import Organisation, Project
 
+TASK_OR_ANY = [("", "every task"), *TASK_CHOICES]
+
 
 class JobSerializer(serializers.Serializer):
     """The job: what it costs in money, or its accelerator-hours and the accelerator, priced by the list of the day."""
@@ -32,7 +34,7 @@ class JobSerializer(serializers.Serializer):
     project = serializers.SlugField()
     job = serializers.CharField(max_length=120, help_text=_("Its id in the scheduler."))
     category = serializers.ChoiceField(LINE_CHOICES, default="compute")
-    task_type = serializers.ChoiceField([("", "every task"), *TASK_CHOICES], default="", allow_blank=True)
+    task_type = serializers.ChoiceField(TASK_OR_ANY, default="", allow_blank=True)
     proposal = serializers.CharField(required=False, allow_null=True, help_text="P-7, or 7")
     amount = serializers.DecimalField(max_digits=28, decimal_places=4, min_value=Decimal(0), required=False)
     accelerator_hours = serializers.DecimalField(max_digits=20, decimal_places=4, min_value=Decimal(0), required=False)

@@ -16,6 +16,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.plan_schema import PLAN, PlanField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.errors import DomainError, Fault
@@ -72,7 +73,7 @@ class EstimateDetailSerializer(EstimateSerializer):
 
 class NewEstimate(serializers.Serializer):
     project = serializers.SlugField(required=False, allow_null=True)
-    plan = serializers.JSONField(help_text=_("The plan document, or its YAML as text."))
+    plan = PlanField(help_text=_("The plan document, or its YAML as text."))
 
 
 class EstimatePage(serializers.Serializer):
@@ -92,7 +93,7 @@ class EstimatePreviewView(APIView):
     scope = "plans"
 
     @extend_schema(
-        request={"application/json": OpenApiTypes.OBJECT, "application/yaml": OpenApiTypes.STR},
+        request={"application/json": PLAN, "application/yaml": PLAN},
         responses={200: OpenApiTypes.OBJECT, 422: OpenApiTypes.OBJECT},
         parameters=[PreviewQuery],
     )
@@ -131,6 +132,7 @@ class EstimatesView(APIView):
         return "plans" if self.request.method == "POST" else "read"
 
     @extend_schema(
+        operation_id="estimates_list",
         responses=EstimatePage,
         parameters=[OpenApiParameter("before", int), OpenApiParameter("project", str), OpenApiParameter("state", str)],
     )

@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.plan_schema import PlanField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets import approvers
@@ -71,7 +72,7 @@ class ProposalPage(serializers.Serializer):
 
 class NewProposal(serializers.Serializer):
     project = serializers.SlugField()
-    plan = serializers.JSONField(help_text=_("The plan document, or its YAML as text."))
+    plan = PlanField(help_text=_("The plan document, or its YAML as text."))
     title = serializers.CharField(required=False, default="", allow_blank=True, max_length=160)
     ask_level = serializers.ChoiceField(ProposalVersion.AskLevel.choices, default="mean")
     note = serializers.CharField(required=False, default="", allow_blank=True)
@@ -79,7 +80,7 @@ class NewProposal(serializers.Serializer):
 
 
 class ChangedProposal(serializers.Serializer):
-    plan = serializers.JSONField()
+    plan = PlanField()
     title = serializers.CharField(required=False, max_length=160)
     ask_level = serializers.ChoiceField(ProposalVersion.AskLevel.choices, required=False)
     note = serializers.CharField(required=False, allow_blank=True)
@@ -103,7 +104,7 @@ class DecisionRequest(serializers.Serializer):
     comments = serializers.DictField(child=serializers.CharField(), required=False, default=dict)
 
 
-class Reason(serializers.Serializer):
+class ReasonRequest(serializers.Serializer):
     reason = serializers.CharField(required=False, default="", allow_blank=True)
 
 
@@ -284,9 +285,9 @@ class WithdrawView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="proposals_withdraw", request=Reason, responses=ProposalSerializer)
+    @extend_schema(operation_id="proposals_withdraw", request=ReasonRequest, responses=ProposalSerializer)
     def post(self, request: SignedInRequest, number: int) -> Response:
-        form = Reason(data=request.data)
+        form = ReasonRequest(data=request.data)
         form.is_valid(raise_exception=True)
         services.withdraw_proposal(visible(request, number), by=request.user, **form.validated_data)
         return Response(answer_of(visible(request, number)))
@@ -298,9 +299,9 @@ class CloseView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="proposals_close", request=Reason, responses=ProposalSerializer)
+    @extend_schema(operation_id="proposals_close", request=ReasonRequest, responses=ProposalSerializer)
     def post(self, request: SignedInRequest, number: int) -> Response:
-        form = Reason(data=request.data)
+        form = ReasonRequest(data=request.data)
         form.is_valid(raise_exception=True)
         services.close_proposal(visible(request, number), by=request.user, **form.validated_data)
         return Response(answer_of(visible(request, number)))

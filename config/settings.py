@@ -217,6 +217,12 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "OAS_VERSION": "3.1.0",
+    "ENUM_NAME_OVERRIDES": {
+        "LineCategory": "budgets.models.fields.LINE_CHOICES",
+        "TaskTypeOrAny": "api.can_start.TASK_OR_ANY",
+    },
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "api.plan_schema.add_plan"],
 }
 
 LOGGING = {
