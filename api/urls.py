@@ -6,7 +6,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
-from api import budgets, estimates, prices, projects, proposals, tokens, usage
+from api import budgets, estimates, feeds, prices, projects, proposals, tokens, usage
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
@@ -16,5 +16,6 @@ urlpatterns = [
     *proposals.urlpatterns,
     *budgets.urlpatterns,
     *usage.urlpatterns,
+    *feeds.urlpatterns,
     *prices.urlpatterns,
 ]

@@ -131,6 +131,20 @@ STORAGES = {
 """`collectstatic` leaves a compressed file beside each; without it the files are served as they lie here."""
 MEDIA_ROOT = env.path("HEADROOM_FILES", default=str(BASE_DIR / "var" / "files"))
 """Where delivered usage files are kept, by content hash."""
+WATCH_ROOT = env.str("HEADROOM_WATCH_ROOT", default="")
+"""The one folder below which sources may watch folders. Empty: no source watches a folder."""
+BUCKET_ROOT = env.str("HEADROOM_BUCKET_ROOT", default="")
+"""`s3://BUCKET/PREFIX`: below it sources may fetch objects. Empty: none does."""
+BUCKET_ENDPOINT = env.str("HEADROOM_BUCKET_ENDPOINT", default="")
+"""Of an S3-compatible store; empty: Amazon's of the region."""
+BUCKET_REGION = env.str("HEADROOM_BUCKET_REGION", default="us-east-1")
+BUCKET_ADDRESSING = env.str("HEADROOM_BUCKET_ADDRESSING", default="path")
+"""`path` (endpoint/bucket/key) or `virtual` (bucket.endpoint/key)."""
+if BUCKET_ADDRESSING not in ("path", "virtual"):
+    raise ImproperlyConfigured("HEADROOM_BUCKET_ADDRESSING is one of path, virtual.")
+BUCKET_KEY_ID = env.str("AWS_ACCESS_KEY_ID", default="")
+BUCKET_SECRET = env.str("AWS_SECRET_ACCESS_KEY", default="")
+BUCKET_SESSION_TOKEN = env.str("AWS_SESSION_TOKEN", default="")
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2000
 
@@ -177,9 +191,15 @@ CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "estimates.tasks.*": {"queue": "estimates"},
     "overruns.tasks.import_then_judge": {"queue": "imports"},
+    "overruns.tasks.look_where_due": {"queue": "imports"},
 }
 CELERY_BEAT_SCHEDULE = {
     "take up imports that wait or lost their worker": {"task": "overruns.tasks.take_up_imports", "schedule": 5.0},
+    "look where sources deliver by themselves": {
+        "task": "overruns.tasks.look_where_due",
+        "schedule": 10.0,
+        "options": {"expires": 60},
+    },
     "judge lines that were touched": {"task": "overruns.tasks.judge_touched", "schedule": 5.0},
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},

@@ -11,6 +11,7 @@ from django.utils import timezone
 from budgets.models import BudgetLine
 from usage import rerating
 from usage import services as usage
+from usage.feeds import services as feeds
 
 from . import services
 
@@ -45,6 +46,13 @@ def take_up_imports() -> None:
     rerating.queue_outdated(now=timezone.now())
     for import_id in usage.imports_to_take_up(timezone.now()):
         import_then_judge.apply_async((import_id,), expires=TAKE_UP_SECONDS)
+
+
+@shared_task
+def look_where_due() -> None:
+    """Look where sources deliver by themselves; what is found is taken up as any other import."""
+    if feeds.look_where_due(timezone.now()):
+        take_up_imports()
 
 
 def import_soon(import_id: int) -> None:

@@ -98,20 +98,36 @@ def receive_file(
     if idempotency_key and (known := source.imports.filter(idempotency_key=idempotency_key).first()):
         return known
     kept = files.keep(iter(lambda: stream.read(BLOCK), b""))
-    with transaction.atomic():
-        delivery = Import(
-            source=source,
-            name=name[-255:],
-            sha256=kept.sha256,
-            size=kept.size,
-            settings=given,
-            idempotency_key=idempotency_key,
-            received_at=now or timezone.now(),
-            received_by=by,
-        )
-        if not Import.objects.bulk_create([delivery], ignore_conflicts=bool(idempotency_key))[0].pk:
-            return source.imports.get(idempotency_key=idempotency_key)
-        activity.record("import.received", by=by, subject=delivery, source=source.slug, name=name, bytes=kept.size)
+    return queue_kept(
+        source=source, by=by, name=name, kept=kept, settings=given, idempotency_key=idempotency_key, now=now
+    )
+
+
+@transaction.atomic
+def queue_kept(
+    *,
+    source: Source,
+    by: User | None,
+    name: str,
+    kept: files.KeptFile,
+    settings: Mapping[str, Any] | None = None,
+    idempotency_key: str = "",
+    now: datetime | None = None,
+) -> Import:
+    """Queue the import of a file that is kept. The same idempotency key answers with the same import."""
+    delivery = Import(
+        source=source,
+        name=name[-255:],
+        sha256=kept.sha256,
+        size=kept.size,
+        settings=dict(settings or {}),
+        idempotency_key=idempotency_key,
+        received_at=now or timezone.now(),
+        received_by=by,
+    )
+    if not Import.objects.bulk_create([delivery], ignore_conflicts=bool(idempotency_key))[0].pk:
+        return source.imports.get(idempotency_key=idempotency_key)
+    activity.record("import.received", by=by, subject=delivery, source=source.slug, name=name, bytes=kept.size)
     return delivery
 
 

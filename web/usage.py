@@ -22,8 +22,8 @@ from teams import labels, permissions
 from teams.models import Organisation, Project
 from usage import overview, queries, services
 from usage.formats.detection import FORMATS
-from usage.models import Import, Meaning, Money, Source
-from web import imports, rules
+from usage.models import Feed, Import, Meaning, Money, Source
+from web import feeds, imports, rules
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -171,6 +171,7 @@ def source(request: PersonRequest, slug: str) -> HttpResponse:
             "row": overview.source_rows([found], now=timezone.now())[0],
             "scopes": found.scopes.select_related("live").order_by("-month", "key")[:100],
             "imports": found.imports.all()[:RECENT],
+            "feed": Feed.objects.filter(source=found).first(),
             "delivers": permissions.may_import_usage(request.user),
         },
     )
@@ -181,6 +182,7 @@ urlpatterns = [
     path("usage/sources/", source_list, name="source-list"),
     path("usage/sources/new/", source_new, name="source-new"),
     path("usage/sources/<slug:slug>/", source, name="source"),
+    *feeds.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
 ]

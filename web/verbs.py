@@ -37,6 +37,8 @@ SENTENCES: dict[str, str | Promise] = {
     "accelerator.added": _("{who} added the accelerator {name}"),
     "accelerator.changed": _("{who} changed the accelerator {name}"),
     "source.opened": _("{who} opened the source {slug}"),
+    "feed.set": _("{who} set where the source {slug} finds its files"),
+    "feed.asked": _("{who} had the source {slug} looked at"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
     "import.confirmed": _("{who} let an import of {source} go ahead: {reason}"),

@@ -5,12 +5,15 @@ from .allocation import AllocationRule, AllocationShare, Placement
 from .imports import Import, RejectedRow, Scope
 from .records import KeySet, Meter, Record
 from .rollup import DailyUsage, Touched
+from .schedules import Feed, FeedFile
 from .sources import Meaning, Money, Source
 
 __all__ = [
     "AllocationRule",
     "AllocationShare",
     "DailyUsage",
+    "Feed",
+    "FeedFile",
     "Import",
     "KeySet",
     "Meaning",

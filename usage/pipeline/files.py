@@ -24,6 +24,12 @@ def folder() -> Path:
     return Path(settings.MEDIA_ROOT) / "usage"
 
 
+def ready_folder() -> Path:
+    """The folder, made where it is missing."""
+    folder().mkdir(parents=True, exist_ok=True)
+    return folder()
+
+
 def path_of(sha256: str) -> Path:
     """Where the file with this hash is."""
     return folder() / sha256[:2] / sha256
@@ -31,9 +37,8 @@ def path_of(sha256: str) -> Path:
 
 def keep(chunks: Iterable[bytes]) -> KeptFile:
     """Write the bytes once, under their hash; a crash leaves no half file under a hash's name."""
-    folder().mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
-    with tempfile.NamedTemporaryFile(dir=folder(), prefix="arriving-", delete=False) as arriving:
+    with tempfile.NamedTemporaryFile(dir=ready_folder(), prefix="arriving-", delete=False) as arriving:
         temporary = Path(arriving.name)
         try:
             for chunk in chunks:

@@ -1,0 +1,1 @@
+"""Files that come by themselves: looked for below one root, taken when complete, each once."""
