@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -18,7 +17,7 @@ from teams.models import Project
 
 from .daily import BEARS_MONEY
 from .models import AllocationRule, Import, Source
-from .queries import fresh_by_source
+from .queries import daily_rows, fresh_by_source
 
 
 @dataclass
@@ -63,20 +62,26 @@ class CurrencyCost:
 
 
 def costs_of_days(
-    start: date, end: date, *, basis: str = Basis.EFFECTIVE, projects: Sequence[int] | None = None
+    start: date,
+    end: date,
+    *,
+    basis: str = Basis.EFFECTIVE,
+    projects: Sequence[int] | None = None,
+    known_at: datetime | None = None,
 ) -> list[CurrencyCost]:
-    """Cost of the half-open days by place, the dearest first; with `projects`, of those alone."""
+    """Cost of the half-open days by place, the dearest first; with `projects`, of those alone; as known at a time."""
     measure = "billed" if basis == Basis.BILLED else "effective"
+    rollup, known = daily_rows(known_at, days=(start, end))
     with connection.cursor() as cursor:
         cursor.execute(
             f"""SELECT u.currency, u.project_id, u.is_shared, u.category, sum(u.{measure}),
                        sum(u.{measure}) FILTER (WHERE NOT u.is_tagged)
-                FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id
+                FROM {rollup} u JOIN usage_meter m ON m.id = u.meter_id
                 WHERE u.day >= %(start)s AND u.day < %(end)s AND u.currency <> ''
                   AND m.source_id IN {BEARS_MONEY}
                   AND (%(projects)s::bigint[] IS NULL OR u.project_id = ANY(%(projects)s::bigint[]))
                 GROUP BY 1, 2, 3, 4""",
-            {"start": start, "end": end, "projects": None if projects is None else list(projects)},
+            {**known, "start": start, "end": end, "projects": None if projects is None else list(projects)},
         )
         rows = cursor.fetchall()
     names = Project.objects.select_related("team").in_bulk({row[1] for row in rows if row[1]})
@@ -124,40 +129,6 @@ def source_rows(sources: Sequence[Source], *, now: datetime) -> list[SourceRow]:
         silent = bool(limit) and now - since > timedelta(hours=limit or 0)
         rows.append(SourceRow(source, last, fresh.get(source.pk), silent))
     return rows
-
-
-@dataclass(frozen=True)
-class ScopeChange:
-    """What an import changed in one scope, in one currency."""
-
-    scope: str
-    currency: str
-    old: Decimal
-    new: Decimal
-    rows_closed: int
-    rows_written: int
-
-    @property
-    def delta(self) -> Decimal:
-        return EXACT.subtract(self.new, self.old)
-
-
-def changes_of(delivery: Import, basis: str = Basis.EFFECTIVE) -> list[ScopeChange]:
-    """Old, new and difference of the rows that the import ended and wrote, by scope and currency."""
-    measure = "billed" if basis == Basis.BILLED else "effective"
-    found: dict[tuple[str, str], list] = defaultdict(lambda: [Decimal(0), Decimal(0), 0, 0])
-    with connection.cursor() as cursor:
-        for place, column in ((0, "known_until_id"), (1, "known_from_id")):
-            cursor.execute(
-                f"""SELECT s.key, r.currency, coalesce(sum(r.{measure}), 0), count(*)
-                    FROM usage_record r JOIN usage_scope s ON s.id = r.scope_id
-                    WHERE r.{column} = %s GROUP BY 1, 2""",
-                [delivery.pk],
-            )
-            for scope, currency, amount, rows in cursor.fetchall():
-                found[scope, currency][place] = amount
-                found[scope, currency][place + 2] = rows
-    return [ScopeChange(scope, currency, *sums) for (scope, currency), sums in sorted(found.items())]
 
 
 def rules_with_counts() -> list[AllocationRule]:

@@ -18,7 +18,7 @@ from core.months import Month
 from core.vocabulary import Basis
 from teams.models import Organisation
 
-from .daily import BEARS_MONEY, DAILY_KEYS, LIVE_AT, MEASURES, PLACED_AT, days_of_records
+from .daily import BEARS_MONEY, DAILY_KEYS, LIVE_AT, LIVE_NOW, MEASURES, PLACED_AT, days_of_records
 from .models import Import, Source
 
 
@@ -130,21 +130,34 @@ class ActualSlice:
         return " AND ".join(parts), parameters
 
 
-def daily_rows(known_at: datetime | None, *, project_id: int | None = None) -> tuple[str, dict[str, Any]]:
-    """SQL of the rollup, as it stands or as it was known: a table, or a query over records, and its parameters."""
+def daily_rows(
+    known_at: datetime | None, *, project_id: int | None = None, days: tuple[date, date] | None = None
+) -> tuple[str, dict[str, Any]]:
+    """SQL of the rollup, as it stands or as it was known: a table, or a query over records, and its parameters.
+
+    Of what was known only the records of a project, or near some half-open days, need to be read.
+    """
     if known_at is None:
         return "usage_dailyusage", {}
     placed = PLACED_AT + (" AND p.project_id = %(only_project)s" if project_id else "")
-    records = "usage_record"
+    near = []
     if project_id:
-        records = (
-            "(SELECT * FROM usage_record WHERE key_set_id IN"
-            " (SELECT key_set_id FROM usage_placement WHERE project_id = %(only_project)s))"
-        )
+        near.append("key_set_id IN (SELECT key_set_id FROM usage_placement WHERE project_id = %(only_project)s)")
+    if days:
+        near.append("usage_start < (%(until_day)s::date)::timestamp AT TIME ZONE %(zone)s")
+        near.append("usage_end > (%(from_day)s::date)::timestamp AT TIME ZONE %(zone)s")
+    records = f"(SELECT * FROM usage_record WHERE {' AND '.join(near)})" if near else "usage_record"
     inner = days_of_records(list(DAILY_KEYS.values()), records=records, live=LIVE_AT, placed=placed)
     names = ", ".join(f"g{number} AS {name}" for number, name in enumerate(DAILY_KEYS))
     sql = f"(SELECT {names}, rows, {', '.join(MEASURES)} FROM ({inner}) AS known)"
-    return sql, {"known_at": known_at, "zone": Organisation.current().time_zone, "only_project": project_id}
+    first, end = days or (None, None)
+    return sql, {
+        "known_at": known_at,
+        "zone": Organisation.current().time_zone,
+        "only_project": project_id,
+        "from_day": first,
+        "until_day": end,
+    }
 
 
 @dataclass(frozen=True)
@@ -172,25 +185,27 @@ class ConservedCurrency:
         return self.difference == 0
 
 
-def conservation(basis: str = Basis.BILLED) -> list[ConservedCurrency]:
+def conservation(basis: str = Basis.BILLED, known_at: datetime | None = None) -> list[ConservedCurrency]:
     """Σ projects + shared + unallocated (the rollup) against Σ money-bearing sources (the records), by currency."""
     measure = "billed" if basis == Basis.BILLED else "effective"
+    rollup, known = daily_rows(known_at)
+    live = LIVE_NOW if known_at is None else LIVE_AT
     placed = _fetch(
         f"""SELECT u.currency,
                    coalesce(sum(u.{measure}) FILTER (WHERE u.project_id IS NOT NULL), 0),
                    coalesce(sum(u.{measure}) FILTER (WHERE u.project_id IS NULL AND u.is_shared), 0),
                    coalesce(sum(u.{measure}) FILTER (WHERE u.project_id IS NULL AND NOT u.is_shared), 0)
-            FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id
+            FROM {rollup} u JOIN usage_meter m ON m.id = u.meter_id
             WHERE u.currency <> '' AND m.source_id IN {BEARS_MONEY} GROUP BY u.currency""",
-        {},
+        known,
     )
     whole = dict(
         _fetch(
             f"""SELECT r.currency, coalesce(sum(r.{measure}), 0)
                 FROM usage_record r JOIN usage_scope s ON s.id = r.scope_id
-                WHERE r.known_until_id IS NULL AND r.currency <> '' AND s.source_id IN {BEARS_MONEY}
+                WHERE {live} AND r.currency <> '' AND s.source_id IN {BEARS_MONEY}
                 GROUP BY r.currency""",
-            {},
+            known,
         )
     )
     parts = {row[0]: row[1:] for row in placed}

@@ -25,7 +25,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from core.errors import DomainError
 from overruns import tasks
 from teams import permissions
-from usage import overview, services
+from usage import restatements, services
 from usage.formats.detection import FORMATS
 from usage.models import Import, RejectedRow, Source
 from web.forms import refuse
@@ -202,7 +202,7 @@ def outcome_words(delivery: Import) -> dict[str, Any]:
         "faults": [error for error in answer["errors"] if error["line"] is None],
         "rejected": rejected[:REJECTED_SHOWN],
         "rejected_count": rejected.count(),
-        "changes": overview.changes_of(delivery) if answer["rows_closed"] else [],
+        "changes": restatements.changes_of(delivery) if answer["rows_closed"] else [],
     }
 
 

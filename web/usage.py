@@ -23,7 +23,7 @@ from teams.models import Organisation, Project
 from usage import overview, queries, services
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Source
-from web import feeds, imports, rules
+from web import feeds, imports, restatements, rules
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -38,6 +38,9 @@ class MonthForm(forms.Form):
     )
     basis = forms.ChoiceField(
         label=gettext_lazy("Cost"), required=False, choices=[(str(basis), labels.BASES[basis]) for basis in Basis]
+    )
+    known_on = forms.DateField(
+        label=gettext_lazy("As known on"), required=False, widget=forms.DateInput(attrs={"type": "date"})
     )
 
     def clean_month(self) -> Month | None:
@@ -56,15 +59,18 @@ def usage(request: PersonRequest) -> HttpResponse:
     chosen = form.cleaned_data if form.is_valid() else {}
     month = chosen.get("month") or newest_month(today)
     basis = chosen.get("basis") or str(Basis.EFFECTIVE)
+    known_on = chosen.get("known_on")
+    known_at = restatements.end_of(known_on) if known_on else None
     sees_all = permissions.may_see_all_usage(request.user)
     projects = None if sees_all else list(Project.objects.visible_to(request.user).values_list("pk", flat=True))
     words = {
-        "form": MonthForm(initial={"month": str(month), "basis": basis}),
+        "form": MonthForm(initial={"month": str(month), "basis": basis, "known_on": known_on}),
         "month": month.start,
-        "costs": overview.costs_of_days(month.start, month.end, basis=basis, projects=projects),
+        "known_on": known_on,
+        "costs": overview.costs_of_days(month.start, month.end, basis=basis, projects=projects, known_at=known_at),
         "categories": [(str(category), label) for category, label in labels.CATEGORIES.items()],
         "sees_all": sees_all,
-        "conserved": queries.conservation(basis) if sees_all else [],
+        "conserved": queries.conservation(basis, known_at) if sees_all else [],
         "delivers": permissions.may_import_usage(request.user),
         "allocates": permissions.may_allocate(request.user),
         "recent": Import.objects.visible_to(request.user).select_related("source")[:RECENT],
@@ -185,4 +191,5 @@ urlpatterns = [
     *feeds.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
+    *restatements.urlpatterns,
 ]

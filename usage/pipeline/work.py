@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from core.errors import DomainError
 
+from .. import messages
 from ..delivery import Settings, read_settings
 from ..formats.detection import format_named
 from ..models import Import, Meaning, Money, RejectedRow, Scope, Source
@@ -239,6 +240,8 @@ class Work:
                 status = Import.Status.STORED
             figures = self._figures(live, swap, swap.scopes + swap.older)
             self._end(status, **figures)
+            if swap.closed or swap.written:
+                messages.tell_of_restatement(delivery)
         if swap.written + swap.closed > MANY_ROWS:
             refresh_statistics()
 

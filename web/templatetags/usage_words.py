@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from django.utils.translation import gettext_lazy
 from teams import labels
 from usage.models import Import
 from usage.overview import CurrencyCost
-from web import imports, rules
+from web import figures, imports, rules
 from web.templatetags.headroom import state
 
 register = template.Library()
@@ -66,3 +67,18 @@ def by_category(amounts: Mapping[str, Decimal]) -> list[tuple[Any, Decimal]]:
 @register.filter
 def share_of(amount: Decimal, whole: CurrencyCost) -> Decimal | None:
     return whole.share(amount)
+
+
+@register.simple_tag
+def count(number: int) -> str:
+    """A number of things, with thousands separators."""
+    return figures.grouped(number, 0)
+
+
+@register.simple_tag
+def place_name(row: Any) -> SafeString:
+    """Where cost lies: a project with its team, shared, or unallocated."""
+    if row.project is not None:
+        address = reverse("project", args=[row.project.slug])
+        return format_html('<a href="{}">{}</a><span class="sub">{}</span>', address, row.project, row.project.team)
+    return format_html("{}", _("shared cost") if row.is_shared else _("unallocated"))
