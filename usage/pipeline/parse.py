@@ -9,7 +9,7 @@ import io
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -103,13 +103,14 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
     reading: Reading | None = None
     for name, stream, unpacked in file.parts():
         with stream:
-            detected = detection.detect(
-                stream, name, context.settings, wanted or (reading.format.slug if reading else "")
-            )
+            settings = context.settings
+            if unpacked.is_own_text:
+                settings = replace(settings, encoding="utf-8", delimiter="")
+            detected = detection.detect(stream, name, settings, wanted or (reading.format.slug if reading else ""))
             if reading is None:
                 reading = context.reading = Reading(detected.format, detected.reason)
                 context.settle(detected.format)
-            part = PartReader(context, reading, detected, stream, unpacked)
+            part = PartReader(context, reading, detected, stream, unpacked, settings)
             with no_collection():
                 part.run()
     if reading is None:
@@ -147,14 +148,15 @@ class PartReader:
         detected: detection.Detected,
         stream: io.BufferedReader,
         unpacked: Unpacked,
+        settings: Settings,
     ) -> None:
         self._context, self._reading = context, reading
-        self._unpacked = unpacked
-        self._records = records_of(detected, context, stream)
+        self._unpacked, self._settings = unpacked, settings
+        self._records = records_of(detected, settings, context.notes, stream)
         self._is_table = isinstance(self._records, Table)
         self._header: Header = self._records.header
-        self._rows: RowReader = detected.format.open(self._header, context.settings, context.notes)
-        self._salt = print_salt(detected.format, context.settings, self._records.raw_header)
+        self._rows: RowReader = detected.format.open(self._header, settings, context.notes)
+        self._salt = print_salt(detected.format, settings, self._records.raw_header)
         self._told = time.monotonic()
         self._first = True
         self._bad: list[RejectedRow] = []
@@ -304,7 +306,7 @@ class PartReader:
                 column=fault.column[:200],
                 value=storable(fault.value)[:1000],
                 reason=fault.reason,
-                text=storable(record[:TEXT_KEPT].decode(self._context.settings.encoding, "replace")),
+                text=storable(record[:TEXT_KEPT].decode(self._settings.encoding, "replace")),
             )
         )
 
@@ -315,11 +317,11 @@ class PartReader:
             self._bad = []
 
 
-def records_of(detected: detection.Detected, context: Pass, stream: io.BufferedReader) -> Records:
+def records_of(detected: detection.Detected, settings: Settings, notes: Notes, stream: io.BufferedReader) -> Records:
     """The part's records, cut by the format's own hand or as a delimited table."""
     cut = detected.format.records
-    own = cut(stream, context.settings, context.notes) if cut is not None else None
-    return own or Table(stream, delimiter=detected.delimiter, encoding=context.settings.encoding)
+    own = cut(stream, settings, notes) if cut is not None else None
+    return own or Table(stream, delimiter=detected.delimiter, encoding=settings.encoding)
 
 
 def storable(text: str) -> str:

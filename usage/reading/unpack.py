@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,13 +19,16 @@ from django.utils.translation import gettext as _
 from .faults import FileRefused
 
 GZIP, ZSTD, ZIP, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
+ENCRYPTED_PARQUET = b"PARE"
 EMPTY_ZIP = b"PK\x05\x06"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 BLOCK = 1 << 18
-BOMB_RATIO = 400
+BOMB_RATIO, BOMB_RATIO_OF_COLUMNS = 400, 4_000
 BOMB_FLOOR = 1 << 28
-"""Text that packs better than 400 to 1 is no bill; small files are not judged."""
+"""Text that packs better than 400 to 1 is no bill (than 4,000 where equal values stand together); small files are not
+judged."""
 MOST_MEMBERS = 10_000
+BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, zipfile.BadZipFile, OSError)
 
 
 class Part:
@@ -39,8 +43,13 @@ class Unpacked(io.RawIOBase):
     """Unpacked bytes that are counted, hashed, and stopped when they grow beyond reason."""
 
     def __init__(self, inner: IO[bytes], packed: IO[bytes], *, packed_size: int, digest: Any) -> None:
-        self._inner, self._packed, self._packed_size, self._digest = inner, packed, packed_size, digest
+        self._packed, self._packed_size, self._digest = packed, packed_size, digest
         self.count = 0
+        self._inner = _opened(inner)
+        self.is_own_text = _begins_as_parquet(self._inner)
+        """Whether the text is written here (UTF-8, commas), whatever the source's tables are written in."""
+        if self.is_own_text:
+            self._inner = self._table_of_columns()
 
     def readable(self) -> bool:
         return True
@@ -48,15 +57,35 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         try:
             block = self._inner.read(len(buffer))
-        except (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, zipfile.BadZipFile, OSError) as error:
-            raise FileRefused(_("The file ends early or is damaged: %(error)s") % {"error": error}) from None
+        except BROKEN as error:
+            raise damaged(error) from None
         self.count += len(block)
-        limit = getattr(settings, "USAGE_MOST_BYTES", 1 << 38)
-        if self.count > limit or (self.count > BOMB_FLOOR and self.count > BOMB_RATIO * self._packed_size):
-            raise FileRefused(_("Unpacked, the file is larger than any bill of its size could be."))
+        self._refuse_bomb(self.count, BOMB_RATIO_OF_COLUMNS if self.is_own_text else BOMB_RATIO)
         self._digest.update(block)
         buffer[: len(block)] = block
         return len(block)
+
+    def _refuse_bomb(self, count: int, ratio: int) -> None:
+        limit = getattr(settings, "USAGE_MOST_BYTES", 1 << 38)
+        if count > limit or (count > BOMB_FLOOR and count > ratio * self._packed_size):
+            raise FileRefused(_("Unpacked, the file is larger than any bill of its size could be."))
+
+    def _table_of_columns(self) -> IO[bytes]:
+        """The text of a Parquet file. It is read from its end, so one that is packed is laid down first."""
+        from .parquet import ParquetText  # its library is large, and only a Parquet file needs it
+
+        file = self._inner
+        if file is not self._packed:
+            laid, size = tempfile.TemporaryFile(), 0  # noqa: SIM115 (whoever reads the table closes it)
+            try:
+                while block := file.read(BLOCK):
+                    size += len(block)
+                    self._refuse_bomb(size, BOMB_RATIO)
+                    laid.write(block)
+            except BROKEN as error:
+                raise damaged(error) from None
+            file = laid
+        return ParquetText(file)  # type: ignore[return-value]
 
     def packed_position(self) -> int:
         """How far the file as it came has been read."""
@@ -79,14 +108,19 @@ class ZstdBytes(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def read(self, size: int = -1) -> bytes:
+    def peek(self, size: int = 0) -> bytes:
+        """What comes next, at least one byte of it; nothing at the end."""
         while not self._ready:
             block = self._packed.read(BLOCK // 4)
             if not block:
                 if self._begun and not self._frame.eof:
                     raise EOFError("the zstd stream has no end")
-                return b""
+                break
             self._ready = self._decompress(block)
+        return self._ready
+
+    def read(self, size: int = -1) -> bytes:
+        self.peek()
         answer, self._ready = self._ready[:size], self._ready[size:]
         return answer
 
@@ -115,8 +149,8 @@ class Delivery:
             self.magic = file.read(4)
         if self.magic[:2] in UTF16:
             raise FileRefused(_("The file is UTF-16. Save it as UTF-8."))
-        if self.magic == PARQUET:
-            raise FileRefused(_("The file is Parquet. Deliver the export as CSV."))
+        if self.magic == ENCRYPTED_PARQUET:
+            raise FileRefused(_("The Parquet file is encrypted. Deliver it without encryption."))
         if self.magic == EMPTY_ZIP:
             raise FileRefused(_("The archive holds no file."))
 
@@ -130,7 +164,7 @@ class Delivery:
             yield self._part(self.path.name, packed, packed)
 
     def _part(self, name: str, inner: IO[bytes], packed: IO[bytes]) -> tuple[str, io.BufferedReader, Unpacked]:
-        unpacked = Unpacked(_opened(inner), packed, packed_size=self.size, digest=self.digest)
+        unpacked = Unpacked(inner, packed, packed_size=self.size, digest=self.digest)
         return name, io.BufferedReader(unpacked, buffer_size=1 << 20), unpacked
 
     def _members(self) -> Iterator[tuple[str, io.BufferedReader, Unpacked]]:
@@ -173,3 +207,19 @@ def _opened(packed: IO[bytes]) -> IO[bytes]:
     if magic == ZSTD:
         return ZstdBytes(packed)  # type: ignore[return-value]
     return packed
+
+
+def _begins_as_parquet(file: IO[bytes]) -> bool:
+    """By its first bytes; whatever is packed once more is looked into."""
+    try:
+        if isinstance(file, gzip.GzipFile | ZstdBytes):
+            return file.peek(4)[:4] == PARQUET
+        magic = file.read(4)
+        file.seek(0)
+    except BROKEN as error:
+        raise damaged(error) from None
+    return magic == PARQUET
+
+
+def damaged(error: Exception) -> FileRefused:
+    return FileRefused(_("The file ends early or is damaged: %(error)s") % {"error": error})
