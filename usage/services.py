@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import IO, Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.text import slugify
@@ -189,8 +189,14 @@ def fail_import(delivery: Import) -> None:
 
 @transaction.atomic
 def cancel_import(delivery: Import, *, by: User) -> None:
-    """Stop an import that has not ended. What is live stays as it is."""
-    row = Import.objects.select_for_update(of=["self"]).get(pk=delivery.pk)
+    """Stop an import that has not ended. What is live stays as it is.
+
+    While a worker writes, it holds the row to the end of its transaction: nobody waits for that.
+    """
+    try:
+        row = Import.objects.select_for_update(of=["self"], nowait=True).get(pk=delivery.pk)
+    except OperationalError:
+        raise DomainError(_("The import is being written and can no longer be stopped."), code="wrong_state") from None
     if not permissions.may_import_usage(by):
         raise DomainError(_("Only an operator, finance or a machine account cancels imports."))
     if row.status == Import.Status.RUNNING:

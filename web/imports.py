@@ -180,15 +180,27 @@ def import_page(request: PersonRequest, import_id: int) -> HttpResponse:
 
 
 def progress_of(delivery: Import, now: datetime) -> dict[str, Any]:
-    """How far the reading is: share, rows, megabytes, rate, seconds left."""
+    """How far the reading is: share, rows, bytes, rate, time left. Comparing and writing is one step without parts."""
     seconds = (now - delivery.started_at).total_seconds() if delivery.started_at else 0
     share = min(delivery.bytes_read / delivery.size, 1) if delivery.size else 0
+    is_reading = delivery.status == Import.Status.RUNNING and delivery.phase == "reading"
+    measured = is_reading and seconds >= 1
     return {
+        "is_reading": is_reading,
         "share": round(share * 100),
-        "megabytes": delivery.bytes_read / 1_000_000,
-        "rows_a_second": round(delivery.rows_read / seconds) if seconds >= 1 else None,
-        "seconds_left": round(seconds / share - seconds) if 0 < share < 1 and seconds >= 1 else None,
+        "rows_a_second": round(delivery.rows_read / seconds) if measured and delivery.rows_read else None,
+        "left": duration_text(seconds / share - seconds) if measured and 0 < share < 1 else None,
+        "taken": duration_text(seconds) if delivery.started_at else None,
     }
+
+
+def duration_text(seconds: float) -> str:
+    """`42 s`, `3 min`, `2.5 h`: no more digits than a guess has."""
+    if seconds < 100:
+        return _("%(seconds)s s") % {"seconds": round(seconds)}
+    if seconds < 6000:
+        return _("%(minutes)s min") % {"minutes": round(seconds / 60)}
+    return _("%(hours)s h") % {"hours": round(seconds / 3600, 1)}
 
 
 def outcome_words(delivery: Import) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class Work:
         if live is not None:
             self._staging.write_unclaimed(live.unclaimed())
         self._staging.analyze()
-        self._phase("comparing")
+        self._phase("comparing", **self._all_read())
         self._swap(settings, live, changes_before)
 
     def _found(self, reading: Reading | None) -> None:
@@ -309,9 +309,14 @@ class Work:
             delivery.bytes_read = delivery.size
         delivery.save()
 
-    def _phase(self, phase: str) -> None:
+    def _phase(self, phase: str, **progress: Any) -> None:
         self._delivery.phase = phase
-        self._beat(phase=phase)
+        self._beat(phase=phase, **progress)
+
+    def _all_read(self) -> dict[str, int]:
+        """The progress of a reading that is through."""
+        read, rejected = (self._reading.read, self._reading.rejected) if self._reading else (0, 0)
+        return {"bytes_read": self._delivery.size, "rows_read": read, "rows_rejected": rejected}
 
     def _tell(self, position: int, reading: Reading) -> None:
         self._beat(bytes_read=position, rows_read=reading.read, rows_rejected=reading.rejected)
