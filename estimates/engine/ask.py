@@ -6,35 +6,30 @@ import math
 from decimal import Decimal
 from typing import Any
 
-import numpy as np
-
 from core.money import round_money, split
 from core.vocabulary import Category
-from estimates.engine.breakdown import Breakdown, mean_by_line
-from estimates.engine.summary import figure, level
+from estimates.engine.breakdown import Breakdown, of_plan
+from estimates.engine.summary import figure, levels
 
 WEIGHT_STEPS = 1_000_000
 """Lines are weighed by their means in millionths: whole numbers divide exactly and fast."""
 LEVELS = {"p10": 0.10, "p50": 0.50, "p80": 0.80, "p90": 0.90}
 
 
-def ask_answer(costs: Breakdown, contingency: float, currency: str) -> dict[str, Any]:
+def ask_answer(costs: Breakdown, plan: int, contingency: float, currency: str) -> dict[str, Any]:
     """`ask` of the answer: the mean plus contingency line by line, and the total at every other level."""
-    mean = float(costs.total.mean())
-    levels = {"mean": mean} | _quantiles(costs)
-    totals = {name: {"total": asked_total(amount, contingency, currency)} for name, amount in levels.items()}
-    return {"level": "mean", **ask_at(mean, mean_by_line(costs), contingency, currency), "levels": totals}
+    mean = costs.means[plan]
+    quantiles = levels(of_plan(costs.rising, plan), tuple(LEVELS.values()))
+    amounts = {"mean": mean} | dict(zip(LEVELS, quantiles.tolist(), strict=True))
+    totals = {name: {"total": asked_total(amount, contingency, currency)} for name, amount in amounts.items()}
+    lines = {line: means[plan] for line, means in costs.mean_by_line.items()}
+    return {"level": "mean", **ask_at(mean, lines, contingency, currency), "levels": totals}
 
 
 def asked_total(amount: float, contingency: float, currency: str) -> float | None:
     """An amount with its contingency, in smallest units."""
     whole = figure(amount * (1.0 + contingency))
     return None if whole is None else float(round_money(Decimal(repr(whole)), currency))
-
-
-def _quantiles(costs: Breakdown) -> dict[str, float]:
-    rising = np.sort(costs.total)
-    return {name: float(level(rising, share)) for name, share in LEVELS.items()}
 
 
 def ask_at(amount: float, lines: dict[Category, float], contingency: float, currency: str) -> dict[str, Any]:

@@ -1,23 +1,29 @@
-"""The cost of a plan in four breakdowns that add up to one total in every sample."""
+"""The costs of plans in four breakdowns that add up to one total in every sample."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core.months import Month
 from core.vocabulary import Category
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Array
+from estimates.engine.summary import rounded
 from estimates.engine.totals import COST_LINES, behaviour_of
 
 
 @dataclass(frozen=True)
 class Part:
-    """One cost of one plan: its samples, where it belongs, and how it falls on the months."""
+    """One cost of the plans of an evaluation: its samples, where it belongs, and how it falls on the months.
+
+    A side of length 1 stands for "the same everywhere", as in the graph.
+    """
 
     name: str
     cause: Category
@@ -25,25 +31,45 @@ class Part:
     behaviour: str
     subcategory: str
     samples: Array
-    """Shape (1,) or (samples,)."""
+    """Shape (plans, samples)."""
     month_share: Array
-    """Shape (months, 1 or samples); adds up to one over the months."""
+    """Shape (months, plans, samples); adds up to one over the months."""
 
-    @property
-    def is_known(self) -> bool:
-        return bool(np.isfinite(self.samples).all())
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """For which plans it is known: shape (plans,)."""
+        return np.asarray(np.isfinite(self.samples).all(axis=-1))
 
 
 @dataclass(frozen=True)
 class Breakdown:
-    """All parts of a plan, and the month in which the first column falls."""
+    """All parts, and for each plan the month in which the first column falls."""
 
     parts: tuple[Part, ...]
-    first_month: Month
+    first_months: tuple[Month, ...]
 
     @property
+    def plans(self) -> int:
+        return len(self.first_months)
+
+    @cached_property
     def total(self) -> Array:
+        """Shape (plans, samples)."""
         return total_of(self.parts)
+
+    @cached_property
+    def means(self) -> list[float]:
+        """The mean of the total of each plan; NaN where a price is missing."""
+        return self.of_plans(self.total.mean(axis=-1))
+
+    @cached_property
+    def rising(self) -> Array:
+        """The total in rising order: shape (plans, samples)."""
+        return np.sort(self.total, axis=-1)
+
+    def of_plans(self, figures: Array) -> list[float]:
+        """One figure for each plan."""
+        return np.broadcast_to(figures, (self.plans,)).tolist()
 
     @property
     def months(self) -> int:
@@ -51,66 +77,92 @@ class Breakdown:
 
     def spreads(self, parts: Iterable[Part]) -> list[tuple[Array, Array]]:
         """Costs that fall on the months alike, added up: each month share once, with its money."""
-        found: dict[int, tuple[Array, Array]] = {}
+        alike: dict[int, list[Part]] = {}
         for part in parts:
-            share, so_far = found.get(id(part.month_share), (part.month_share, np.zeros(1)))
-            found[id(part.month_share)] = (share, so_far + part.samples)
-        return list(found.values())
+            alike.setdefault(id(part.month_share), []).append(part)
+        return [(found[0].month_share, total_of(found)) for found in alike.values()]
+
+    @cached_property
+    def by_month(self) -> list[Array]:
+        """The money of each month until the last that costs any plan anything: shape (plans, samples)."""
+        found: list[Array] = [np.zeros((1, 1))] * self.months
+        for share, money in self.spreads(self.parts):
+            for month, part_of_it in enumerate(share):
+                found[month] = found[month] + part_of_it * money
+        while len(found) > 1 and not found[-1].any():
+            found.pop()
+        return found
+
+    @cached_property
+    def months_shown(self) -> list[int]:
+        """For each plan the months until the last that costs it anything, at least one."""
+        costly = np.array([np.broadcast_to(money.any(axis=-1), (self.plans,)) for money in self.by_month])
+        last = len(costly) - np.argmax(costly[::-1], axis=0)
+        return np.where(costly.any(axis=0), last, 1).tolist()
+
+    @cached_property
+    def mean_by_line(self) -> Mapping[Category, list[float]]:
+        """The mean of each line of each plan; NaN where a price is missing."""
+        return {
+            line: self.of_plans(total_of(part for part in self.parts if part.line is line).mean(axis=-1))
+            for line in COST_LINES
+        }
+
+    @cached_property
+    def month_lines(self) -> list[list[list[float | None]]]:
+        """The mean of each line in each month, rounded: of each plan, month by month."""
+        means = self.mean_by_line_and_month.transpose(0, 2, 1)[:, : len(self.by_month)]
+        numbers = iter(rounded(means.ravel()))
+        return [[[next(numbers) for _line in month] for month in plan] for plan in means]
 
     @cached_property
     def mean_by_line_and_month(self) -> Array:
-        """The mean of each line in each month: shape (lines, months)."""
-        whole = np.zeros((len(COST_LINES), self.months))
+        """The mean of each line in each month: shape (plans, lines, months)."""
+        whole = np.zeros((self.plans, len(COST_LINES), self.months))
         for row, line in enumerate(COST_LINES):
             for share, money in self.spreads(part for part in self.parts if part.line is line):
-                if share.shape[1] == 1 or money.shape[0] == 1:
-                    mean = share.mean(axis=1) * money.mean()
-                else:
-                    mean = share @ money / money.shape[0]
-                whole[row, : mean.shape[0]] += mean
-        return whole
-
-    def by_month(self, parts: Sequence[Part]) -> Array:
-        """Money of each month in every sample: shape (months, 1 or samples)."""
-        whole: Array = np.zeros((self.months, 1))
-        for share, money in self.spreads(parts):
-            monthly = share * money
-            missing = self.months - monthly.shape[0]
-            whole = whole + (np.pad(monthly, ((0, missing), (0, 0))) if missing else monthly)
+                mean = _mean_by_month(share, money)
+                whole[:, row, : mean.shape[-1]] += mean
         return whole
 
 
-def breakdown_of(evaluation: Evaluation, plan: int) -> Breakdown:
-    """The costs of one of the evaluated plans."""
-    context = evaluation.contexts[plan]
-    shares: dict[str, Array] = {}
+def _mean_by_month(share: Array, money: Array) -> Array:
+    """The mean of what falls on each month: shape (plans, months)."""
+    if share.shape[-1] == 1 or money.shape[-1] == 1:
+        return share.mean(axis=-1).T * money.mean(axis=-1)[:, None]
+    return (share.transpose(1, 0, 2) @ money[:, :, None])[:, :, 0] / money.shape[-1]
+
+
+def breakdown_of(evaluation: Evaluation) -> Breakdown:
+    """The costs of the evaluated plans."""
+    plan = evaluation.contexts[0].plan
+    shares = {item.spread: evaluation.array_of(item.spread) for item in evaluation.program.costs()}
     parts = []
     for item in evaluation.program.costs():
-        if item.spread not in shares:
-            shares[item.spread] = evaluation.samples_of(item.spread, plan)
         assert item.cause is not None and item.line is not None
         parts.append(
             Part(
                 item.name,
                 item.cause,
                 item.line,
-                behaviour_of(item, context.plan),
+                behaviour_of(item, plan),
                 item.part,
-                evaluation.samples_of(item.name, plan),
+                evaluation.array_of(item.name),
                 shares[item.spread],
             )
         )
-    return Breakdown(tuple(parts), Month.of(context.start))
+    return Breakdown(tuple(parts), tuple(Month.of(context.start) for context in evaluation.contexts))
+
+
+def of_plan(rows: NDArray[Any], plan: int) -> NDArray[Any]:
+    """The row of one plan; one row stands for all."""
+    return rows[min(plan, rows.shape[0] - 1)]
 
 
 def total_of(parts: Iterable[Part]) -> Array:
     """The sum of parts in every sample."""
-    total: Array = np.zeros(1)
-    for part in parts:
-        total = total + part.samples
+    first, *others = [part.samples for part in parts] or [np.zeros((1, 1))]
+    total = first
+    for samples in others:
+        total = total + samples
     return total
-
-
-def mean_by_line(costs: Breakdown) -> dict[Category, float]:
-    """The mean of each line; NaN where a price is missing."""
-    return {line: float(total_of(part for part in costs.parts if part.line is line).mean()) for line in COST_LINES}

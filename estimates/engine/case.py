@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 
 import numpy as np
 
@@ -54,10 +53,10 @@ class Case:
     def share_of_samples_above(self, name: str, limit: float) -> float:
         return float(np.mean(self.evaluation.samples_of(name, self.index) > limit)) if self.has(name) else 0.0
 
-    @cached_property
+    @property
     def total(self) -> float:
         """The mean of the total; NaN where a price is missing."""
-        return float(self.costs.total.mean())
+        return self.costs.means[self.index]
 
     def is_given(self, path: str) -> bool:
         """Whether the plan itself gives a figure: neither a default nor left to history."""

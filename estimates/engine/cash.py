@@ -16,7 +16,7 @@ def cash_of(case: Case) -> tuple[Array, Array]:
     """Means by month: capital, and running money. Depreciation is in the total, but no cash leaves for it."""
     months = case.costs.months
     capital = np.zeros(months)
-    running = case.costs.mean_by_line_and_month.sum(axis=0)
+    running = case.costs.mean_by_line_and_month[case.index].sum(axis=0)
     if case.has("capital_outlay") and case.has("depreciation_in_total"):
         capital[0] = case.mean("capital_outlay")
         share = case.evaluation.samples_of("run_month_share", case.index)
@@ -32,7 +32,7 @@ def cash_flow(cases: Sequence[Case], offsets: Sequence[int]) -> list[dict[str, A
         bought, spent = cash_of(case)
         capital[offset : offset + bought.size] += bought
         running[offset : offset + spent.size] += spent
-    first = cases[0].costs.first_month + -offsets[0]
+    first = cases[0].costs.first_months[cases[0].index] + -offsets[0]
     moved = np.flatnonzero((capital != 0) | (running != 0))
     last = int(moved[-1]) if moved.size else 0
     return [

@@ -9,7 +9,7 @@ import numpy as np
 
 from estimates.engine import version
 from estimates.engine.ask import ask_answer
-from estimates.engine.breakdown import Breakdown, breakdown_of
+from estimates.engine.breakdown import Breakdown, breakdown_of, of_plan
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
 from estimates.engine.comparisons import comparisons_of, four_factors, ladder_of, memory_of, outcomes_of
@@ -26,36 +26,30 @@ from estimates.engine.warnings import warnings_of
 
 def compose_all(evaluation: Evaluation) -> list[dict[str, Any]]:
     """The answers for all evaluated plans."""
+    costs = breakdown_of(evaluation)
+    figures = summaries(figure_rows(evaluation, costs), costs.plans)
     outcomes = outcomes_of(evaluation)
-    cases = [
-        Case(evaluation, index, breakdown_of(evaluation, index), outcomes[index])
-        for index in range(len(evaluation.contexts))
-    ]
-    rows = [figure_rows(case) for case in cases]
-    figures = summaries({(index, name): row for index, found in enumerate(rows) for name, row in found.items()})
-    return [compose(case, {name: figures[index, name] for name in rows[index]}) for index, case in enumerate(cases)]
+    return [compose(Case(evaluation, index, costs, outcomes[index]), figures[index]) for index in range(costs.plans)]
 
 
-def figure_rows(case: Case) -> dict[str, Array]:
-    """Everything of a plan that is shown as P10, P50, P90 and mean: quantities by name, money with a `/` in front."""
-    shown = [item.name for item in case.evaluation.program.order if not item.axis]
-    quantities = {name: case.evaluation.samples_of(name, case.index) for name in shown}
-    amortised = quantities.get("amortised_total", case.costs.total)
-    return quantities | cost_rows(case.costs, amortised)
+def figure_rows(evaluation: Evaluation, costs: Breakdown) -> dict[str, Array]:
+    """Everything that is shown as P10, P50, P90 and mean: quantities by name, money with a `/` in front."""
+    quantities = {item.name: evaluation.array_of(item.name) for item in evaluation.program.order if not item.axis}
+    return quantities | cost_rows(costs, quantities.get("amortised_total", costs.total))
 
 
 def compose(case: Case, figures: Mapping[str, Figures]) -> dict[str, Any]:
     """The answer for one evaluated plan."""
-    evaluation, index, context, costs = case.evaluation, case.index, case.context, case.costs
+    evaluation, index, context = case.evaluation, case.index, case.context
     return {
         **heading(context, evaluation.samples),
         "feasible": context.feasible,
         "quantities": {
             item.name: {"unit": item.unit, **figures[item.name]} for item in evaluation.program.order if not item.axis
         },
-        **money_answer(context, costs, figures),
+        **money_answer(context, case.costs, index, figures),
         "cash_flow": cash_flow([case], [0]),
-        "probability": probabilities(evaluation, index, costs.total),
+        "probability": probabilities(evaluation, index, case.costs),
         "sensitivity": sensitivity(evaluation, index, case.outcomes["sensitivity"]),
         "comparisons": comparisons_of(case),
         "four_factors": four_factors(case),
@@ -81,15 +75,15 @@ def heading(context: Context, samples: int) -> dict[str, Any]:
     }
 
 
-def money_answer(context: Context, costs: Breakdown, figures: Mapping[str, Figures]) -> dict[str, Any]:
+def money_answer(context: Context, costs: Breakdown, plan: int, figures: Mapping[str, Figures]) -> dict[str, Any]:
     """`cost`, `contingency` and `ask`."""
     share = context.plan.number("contingency") or 0.0
-    cost = cost_answer(costs, figures)
+    cost = cost_answer(costs, plan, figures)
     mean = cost["total"]["mean"]
     return {
         "cost": cost,
         "contingency": {"share": share, "amount": None if mean is None else figure(mean * share)},
-        "ask": ask_answer(costs, share, context.plan.currency),
+        "ask": ask_answer(costs, plan, share, context.plan.currency),
     }
 
 
@@ -104,20 +98,28 @@ def assumptions(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
     return found
 
 
-def probabilities(evaluation: Evaluation, index: int, total: Array) -> dict[str, float | None]:
+def probabilities(evaluation: Evaluation, index: int, costs: Breakdown) -> dict[str, float | None]:
     """How likely the budget is passed, the deadline missed, the run infeasible; None where nothing was asked."""
     context = evaluation.contexts[index]
-    budget = context.plan.number("budget")
     deadline = find_leaf(context, "hours_to_deadline")
-    late = over = infeasible = None
-    if budget is not None and np.isfinite(total).all():
-        over = figure(np.mean(total > budget))
+    late = infeasible = None
     if deadline is not None and "elapsed_hours" in evaluation.values:
         elapsed = evaluation.samples_of("elapsed_hours", index)
         late = figure(np.mean(elapsed > deadline.values[0].typical)) if np.isfinite(elapsed).all() else None
     if "first_order_loss" in evaluation.values:
         infeasible = figure(np.mean(evaluation.samples_of("first_order_loss", index) > INFEASIBLE_ABOVE))
-    return {"over_budget": over, "misses_deadline": late, "infeasible": infeasible if infeasible is not None else 0.0}
+    return {
+        "over_budget": over_budget(context, costs, index),
+        "misses_deadline": late,
+        "infeasible": infeasible if infeasible is not None else 0.0,
+    }
+
+
+def over_budget(context: Context, costs: Breakdown, index: int) -> float | None:
+    """How likely the total passes the budget; None without a budget, or where the total is not known."""
+    budget = context.plan.number("budget")
+    total = of_plan(costs.total, index)
+    return figure(np.mean(total > budget)) if budget is not None and np.isfinite(total).all() else None
 
 
 def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:

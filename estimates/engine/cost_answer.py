@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from core.vocabulary import CAUSES
-from estimates.engine.breakdown import Breakdown, Part, total_of
+from estimates.engine.breakdown import Breakdown, Part, of_plan, total_of
 from estimates.engine.sampling import Array
-from estimates.engine.summary import Figures, rounded
+from estimates.engine.summary import Figures
 from estimates.engine.totals import BEHAVIOURS, COST_LINES
 
 LINE_NAMES = tuple(str(line) for line in COST_LINES)
@@ -27,43 +27,41 @@ def cost_rows(costs: Breakdown, amortised: Array) -> dict[str, Array]:
     """The samples of everything that `cost_answer` shows; names begin with `/`, months are `/month/3`."""
     rows = {"/total": costs.total, "/amortised_total": amortised}
     for group, (always, place_of) in GROUPS.items():
-        rows |= {f"/{group}/{key}": np.zeros(1) for key in always}
+        places: dict[str, list[Part]] = {key: [] for key in always}
         for part in costs.parts:
-            name = f"/{group}/{place_of(part)}"
-            rows[name] = rows[name] + part.samples if name in rows else part.samples
-    by_month = costs.by_month(costs.parts)
-    costly = np.flatnonzero(np.any(by_month != 0, axis=-1))
-    last = int(costly[-1]) if costly.size else 0
-    rows |= {f"/month/{month}": by_month[month] for month in range(last + 1)}
-    if not all(part.is_known for part in costs.parts):
-        rows["/known_part"] = total_of(part for part in costs.parts if part.is_known)
+            places.setdefault(place_of(part), []).append(part)
+        rows |= {f"/{group}/{place}": total_of(parts) for place, parts in places.items()}
+    rows |= {f"/month/{month}": money for month, money in enumerate(costs.by_month)}
+    if not all(part.known.all() for part in costs.parts):
+        known = (np.where(part.known[:, None], part.samples, 0.0) for part in costs.parts)
+        rows["/known_part"] = sum(known, np.zeros((1, 1)))
     return rows
 
 
-def cost_answer(costs: Breakdown, figures: Mapping[str, Figures]) -> dict[str, Any]:
-    """`cost`, from the figures of its rows."""
-    answer: dict[str, Any] = {"total": figures["/total"]}
-    for group in GROUPS:
-        start = f"/{group}/"
-        answer[group] = {name[len(start) :]: found for name, found in figures.items() if name.startswith(start)}
-    answer["by_month"] = _months(costs, figures)
+def cost_answer(costs: Breakdown, plan: int, figures: Mapping[str, Figures]) -> dict[str, Any]:
+    """`cost` of one plan, from the figures of its rows."""
+    answer: dict[str, Any] = {"total": figures["/total"]} | {group: {} for group in GROUPS}
+    for name, found in figures.items():
+        if name.startswith("/by_"):
+            _, group, place = name.split("/", 2)
+            answer[group][place] = found
+    answer["by_month"] = _months(costs, plan, figures)
     answer["amortised_total"] = figures["/amortised_total"]
-    if "/known_part" in figures:
-        answer["incomplete"] = [part.name for part in costs.parts if not part.is_known]
+    unknown = [part.name for part in costs.parts if not of_plan(part.known, plan)]
+    if unknown:
+        answer["incomplete"] = unknown
         answer["known_part"] = figures["/known_part"]
     return answer
 
 
-def _months(costs: Breakdown, figures: Mapping[str, Figures]) -> list[dict[str, Any]]:
+def _months(costs: Breakdown, plan: int, figures: Mapping[str, Figures]) -> list[dict[str, Any]]:
     """The months from the first to the last that costs anything, each with its mean by line."""
-    shown = sum(name.startswith("/month/") for name in figures)
-    by_line = rounded(costs.mean_by_line_and_month[:, :shown].T.ravel())
-    width = len(COST_LINES)
+    first, by_line = costs.first_months[plan], costs.month_lines[plan]
     return [
         {
-            "month": str(costs.first_month + month),
+            "month": str(first + month),
             **figures[f"/month/{month}"],
-            "by_line": dict(zip(LINE_NAMES, by_line[month * width : (month + 1) * width], strict=True)),
+            "by_line": dict(zip(LINE_NAMES, by_line[month], strict=True)),
         }
-        for month in range(shown)
+        for month in range(costs.months_shown[plan])
     ]

@@ -163,7 +163,7 @@ def mean_total(context: Context, samples: int) -> Decimal | None:
     if context.plan.members:
         mean = figure(life_costs(context, evaluate_life(context, samples)).total.mean())
     else:
-        mean = figure(breakdown_of(evaluate([context], samples), 0).total.mean())
+        mean = figure(breakdown_of(evaluate([context], samples)).means[0])
     return None if mean is None else round_money(Decimal(repr(mean)), context.plan.currency)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -49,12 +50,17 @@ class Evaluation:
     """How many months the calendar shows."""
     plain_medians: dict[str, list[float]] = field(default_factory=dict)
     """Medians that were asked for, as plain numbers."""
+    turns: dict[int, list[Any]] = field(default_factory=dict)
+    """What sensitivity turns of each plan, once it was asked."""
+
+    def array_of(self, name: str) -> Array:
+        """The samples of a quantity: shape (1 or plans, 1 or samples), with rows or months in front."""
+        array = np.asarray(self.values[name], dtype=float)
+        return array.reshape(1, 1) if array.ndim == 0 else array
 
     def samples_of(self, name: str, plan: int) -> Array:
         """One plan's samples of a quantity: shape (1,) or (samples,), with rows or months in front."""
-        array = np.asarray(self.values[name], dtype=float)
-        if array.ndim == 0:
-            return array.reshape(1)
+        array = self.array_of(name)
         return array[..., min(plan, array.shape[-2] - 1), :]
 
     def middle_of(self, name: str) -> Array:

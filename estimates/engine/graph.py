@@ -189,7 +189,9 @@ class Program:
                     needed.update(names)
             kept = [pair for pair in zip(self.order, self.needs, strict=True) if pair[0].name in needed]
             self.parts[wanted] = Program(
-                tuple(item for item, _ in kept), tuple(names for _, names in kept), self.leaves
+                tuple(item for item, _ in kept),
+                tuple(names for _, names in kept),
+                tuple(name for name in self.leaves if name in needed),
             )
         return self.parts[wanted]
 

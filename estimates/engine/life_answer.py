@@ -10,7 +10,7 @@ import numpy as np
 from estimates.engine.breakdown import Breakdown
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
-from estimates.engine.composing import compose_all, heading, money_answer, price_answer
+from estimates.engine.composing import compose_all, heading, money_answer, over_budget, price_answer
 from estimates.engine.cost_answer import cost_rows
 from estimates.engine.evaluation import find_leaf
 from estimates.engine.leaves import Context
@@ -25,13 +25,13 @@ def compose_life(context: Context, samples: int) -> dict[str, Any]:
     costs = life_costs(context, stages)
     quantities = life_quantities(stages)
     rows = {name: array for name, (_, array) in quantities.items()}
-    figures = summaries(rows | cost_rows(costs, rows["amortised_total"]))
+    figures = summaries(rows | cost_rows(costs, rows["amortised_total"]), 1)[0]
     answers = [compose_all(stage.evaluation)[0] for stage in stages]
     return {
         **heading(context, samples),
         "feasible": all(answer["feasible"] for answer in answers),
         "quantities": {name: {"unit": unit, **figures[name]} for name, (unit, _) in quantities.items()},
-        **money_answer(context, costs, figures),
+        **money_answer(context, costs, 0, figures),
         "cash_flow": cash_flow(
             [Case(stage.evaluation, 0, stage.costs) for stage in stages], [stage.offset for stage in stages]
         ),
@@ -55,11 +55,10 @@ def life_probabilities(
     context: Context, costs: Breakdown, hours: Array, answers: Sequence[Mapping[str, Any]]
 ) -> dict[str, float | None]:
     """Of the whole: its budget, its deadline, and that any member is infeasible."""
-    budget, deadline = context.plan.number("budget"), find_leaf(context, "hours_to_deadline")
-    known = np.isfinite(costs.total).all()
+    deadline = find_leaf(context, "hours_to_deadline")
     late = deadline is not None and np.isfinite(hours).all()
     return {
-        "over_budget": figure(np.mean(costs.total > budget)) if budget is not None and known else None,
+        "over_budget": over_budget(context, costs, 0),
         "misses_deadline": figure(np.mean(hours > deadline.values[0].typical)) if late and deadline else None,
         "infeasible": max(answer["probability"]["infeasible"] or 0.0 for answer in answers),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimates.engine.breakdown import total_of
+from core.vocabulary import Category
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
 from estimates.engine.leaves import Context
@@ -165,7 +165,7 @@ def allocation(case: Case) -> Answer | None:
     efficiency = case.median("data_efficiency")
     wasted = case.median("wasted_tokens") / case.median("paid_tokens")
     processing = case.mean("processing_cost")
-    platform = sum(float(total_of([part]).mean()) for part in case.costs.parts if str(part.line) == "people_platform")
+    platform = case.costs.mean_by_line[Category.PEOPLE_PLATFORM][case.index]
     lost = 1.0 - case.median("goodput")
     gains: dict[str, float | None] = {"compute": money / computing, "data": None, "platform": None}
     if processing > 0 and efficiency > 0:

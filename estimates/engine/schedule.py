@@ -16,11 +16,13 @@ MONTH = {"axis": "month"}
 
 def share_of_window(month_starts: Array, month_ends: Array, begin: Array, length: Array) -> Array:
     """The part of a window of time that lies in each month; a window without length lies in the month it begins in."""
-    end = begin + length
-    covered = np.minimum(month_ends, end) - np.maximum(month_starts, begin)
-    inside = np.maximum(covered, covered * 0.0) / length
+    none = begin * 0.0
+    covered = np.minimum(month_ends, begin + length) - np.maximum(month_starts, begin)
+    inside = np.maximum(covered, none) / length
+    if np.all(length > none):
+        return inside
     at_once = (month_starts <= begin) & (begin < month_ends)
-    return np.where(length > length * 0.0, inside, at_once * 1.0)
+    return np.where(length > none, inside, at_once * 1.0)
 
 
 @quantity("hour", "End of time", "时间终点")

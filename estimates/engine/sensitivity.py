@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -29,13 +31,18 @@ class Turn:
     middle: float
     high: float
 
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """What it is set to: a step below and above the median, and the ends of a range."""
+        steps = (self.middle * (1 - STEP), self.middle * (1 + STEP))
+        return steps if self.low == self.high else (*steps, self.low, self.high)
+
 
 def settings(evaluation: Evaluation, index: int) -> list[Setting]:
-    """The plan as it is; then each input at P10, at P90, a step below and a step above its median."""
+    """The plan as it is; then each input a step below and above its median, and where it is a range at P10 and P90."""
     found: list[Setting] = [{}]
-    for turn in _turns(evaluation, index):
-        levels = (turn.low, turn.high, turn.middle * (1 - STEP), turn.middle * (1 + STEP))
-        found += [dict.fromkeys(turn.places, level) for level in levels]
+    for turn in turns_of(evaluation, index):
+        found += [dict.fromkeys(turn.places, level) for level in turn.levels]
     return found
 
 
@@ -44,36 +51,51 @@ def sensitivity(evaluation: Evaluation, index: int, outcomes: Outcomes) -> list[
 
     Elasticity: by how many per cent the total moves when the input moves by one per cent.
     """
-    totals = outcomes.of("total_cost")
     if not np.isfinite(evaluation.samples_of("total_cost", index)).all():
         return []
-    base, turned = float(totals[0]), totals[1:].reshape(-1, 4)
-    elasticities = (turned[:, 3] - turned[:, 2]) / (2.0 * STEP * base) if base else turned[:, 0] * 0.0
-    turns = list(_turns(evaluation, index))
-    ends = np.array([[turn.low, turn.middle, turn.high] for turn in turns])
-    figures = np.column_stack([turned[:, :2], elasticities, ends]) if turns else np.zeros((0, 6))
-    plain = iter(rounded(figures.ravel()))
+    turns = turns_of(evaluation, index)
+    totals = iter(outcomes.of("total_cost").tolist())
+    base = next(totals)
+    figures = [figure for turn in turns for figure in _effect(turn, totals, base)]
+    plain = iter(rounded(np.array(figures)))
+    exact = iter(figures)
     found = []
-    for turn, row in zip(turns, figures, strict=True):
-        low, high, elasticity, at_low, at_middle, at_high = (next(plain) for _ in range(6))
-        if not np.isfinite(row).all():
+    for turn in turns:
+        low, high, elasticity, at_low, at_middle, at_high = islice(plain, 6)
+        from_low, from_high, moved, *_ends = effect = tuple(islice(exact, 6))
+        if not all(map(math.isfinite, effect)):
             continue
-        if abs(row[1] - row[0]) <= LEAST_EFFECT * abs(base) and abs(row[2]) <= LEAST_EFFECT:
+        if abs(from_high - from_low) <= LEAST_EFFECT * abs(base) and abs(moved) <= LEAST_EFFECT:
             continue
         at = {"low": at_low, "middle": at_middle, "high": at_high}
         found.append({"input": turn.label, "low": low, "high": high, "elasticity": elasticity, "at": at})
     return sorted(found, key=_rank)
 
 
+def _effect(turn: Turn, totals: Iterator[float], base: float) -> tuple[float, ...]:
+    """The total at both ends and the elasticity, from the totals at the levels of a turn; and the ends."""
+    lower, higher, *ends = islice(totals, len(turn.levels))
+    low, high = ends or (base, base)
+    elasticity = (higher - lower) / (2.0 * STEP * base) if base else 0.0
+    return low, high, elasticity, turn.low, turn.middle, turn.high
+
+
 def _rank(item: dict[str, Any]) -> tuple[float, float, str]:
     return -abs(item["high"] - item["low"]), -abs(item["elasticity"]), item["input"]
+
+
+def turns_of(evaluation: Evaluation, index: int) -> list[Turn]:
+    """What of a plan is turned: every figure on which the total depends."""
+    if index not in evaluation.turns:
+        evaluation.turns[index] = list(_turns(evaluation, index))
+    return evaluation.turns[index]
 
 
 def _turns(evaluation: Evaluation, index: int) -> Iterator[Turn]:
     places: dict[str, list[tuple[str, int]]] = {}
     values: dict[str, Range] = {}
-    for name, leaves in evaluation.leaves.items():
-        leaf = leaves[index]
+    for name in evaluation.program.only_for("total_cost").leaves:
+        leaf = evaluation.leaves[name][index]
         if leaf.origin in WITHOUT_CHOICE or leaf.fixed is not None:
             continue
         for row, value in enumerate(leaf.values):
@@ -82,9 +104,9 @@ def _turns(evaluation: Evaluation, index: int) -> Iterator[Turn]:
             values[label] = value
     for label, value in values.items():
         if isinstance(value, Point):
-            if np.isfinite(value.value) and value.value != 0:
+            if math.isfinite(value.value) and value.value != 0:
                 yield Turn(label, tuple(places[label]), value.value, value.value, value.value)
             continue
         middle = quantile(value, 0.5)
-        if np.isfinite(middle):
+        if math.isfinite(middle):
             yield Turn(label, tuple(places[label]), quantile(value, 0.1), middle, quantile(value, 0.9))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from estimates.engine.sampling import Array
 
-SHARES = (("p10", 0.10), ("p50", 0.50), ("p90", 0.90))
+SHARES = (0.10, 0.50, 0.90)
 Name = TypeVar("Name", bound=Hashable)
 LABELS = ("p10", "p50", "p90", "mean")
 Figures = dict[str, float | None]
+BLOCK = 65_536
+"""About how many samples are sorted at once: more no longer fit the cache of a processor."""
 
 
 def figure(number: float | np.floating[Any]) -> float | None:
@@ -22,13 +24,13 @@ def figure(number: float | np.floating[Any]) -> float | None:
     return float(f"{number:.9g}") if math.isfinite(number) else None
 
 
-def level(rising: Array, share: float) -> Array:
-    """A quantile of samples in rising order along the last axis, by straight interpolation."""
-    position = share * (rising.shape[-1] - 1)
-    below = int(position)
-    above = min(below + 1, rising.shape[-1] - 1)
+def levels(rising: Array, shares: Sequence[float]) -> Array:
+    """Quantiles of samples in rising order along the last axis, by straight interpolation; one column for each."""
+    positions = np.array(shares) * (rising.shape[-1] - 1)
+    below = positions.astype(int)
+    above = np.minimum(below + 1, rising.shape[-1] - 1)
     with np.errstate(invalid="ignore"):
-        return rising[..., below] + (rising[..., above] - rising[..., below]) * (position - below)
+        return rising[..., below] + (rising[..., above] - rising[..., below]) * (positions - below)
 
 
 def rounded(numbers: Array) -> list[float | None]:
@@ -38,34 +40,61 @@ def rounded(numbers: Array) -> list[float | None]:
         up, down = 10.0 ** np.clip(digits, 0.0, 22.0), 10.0 ** np.clip(-digits, 0.0, 22.0)
         found = np.round(numbers * up / down) * down / up
     simple = np.isfinite(found) & (np.abs(digits) <= 22.0)
-    return [
-        number if is_simple else figure(original)
-        for number, is_simple, original in zip(found.tolist(), simple.tolist(), numbers.tolist(), strict=True)
-    ]
+    plain_numbers: list[float | None] = found.tolist()
+    for index in np.flatnonzero(~simple):
+        plain_numbers[index] = figure(numbers[index])
+    return plain_numbers
 
 
-def summaries(named: Mapping[Name, Array]) -> dict[Name, Figures]:
-    """Figures of many quantities at once; each array has the shape (1,) or (samples,)."""
-    certain = [name for name, array in named.items() if array.shape[-1] == 1]
-    sampled = [name for name, array in named.items() if array.shape[-1] > 1]
-    found: dict[Name, Figures] = {}
-    for name, number in zip(certain, rounded(np.array([named[name][0] for name in certain])), strict=True):
-        found[name] = {"p10": number, "p50": number, "p90": number, "mean": number}
-    if sampled:
-        matrix = np.array([named[name] for name in sampled])
-        means = matrix.mean(axis=-1)
-        matrix.sort(axis=-1)
-        rows = [level(matrix, share) for _, share in SHARES]
-        known = np.isfinite(means)
-        columns = [rounded(np.where(known, row, np.nan)) for row in (*rows, means)]
-        for name, *numbers in zip(sampled, *columns, strict=True):
-            found[name] = dict(zip(LABELS, numbers, strict=True))
-    return {name: found[name] for name in named}
+def summaries(named: Mapping[Name, Array], plans: int) -> list[dict[Name, Figures]]:
+    """Figures of many quantities of several plans: each array has the shape (1 or plans, 1 or samples)."""
+    different = {id(array): array for array in named.values()}
+    known = dict(zip(different, _figures(list(different.values())), strict=True))
+    found: list[dict[Name, Figures]] = []
+    for plan in range(plans):
+        found.append({name: _of_plan(known[id(array)], plan) for name, array in named.items()})
+    return found
+
+
+def _of_plan(figures: Sequence[Figures], plan: int) -> Figures:
+    return figures[plan if len(figures) > 1 else 0]
+
+
+def _figures(arrays: Sequence[Array]) -> list[list[Figures]]:
+    """The figures of each array, plan by plan."""
+    columns = np.concatenate([np.zeros((0, len(LABELS))), *(_columns(block) for block in _blocks(arrays))])
+    numbers = rounded(columns.ravel())
+    rows = (dict(zip(LABELS, numbers[at : at + 4], strict=True)) for at in range(0, len(numbers), 4))
+    return [[next(rows) for _plan in array] for array in arrays]
+
+
+def _blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """Neighbours with equally many samples, together small enough for the cache of a processor."""
+    block: list[Array] = []
+    for array in arrays:
+        if block and (array.shape[-1] != block[0].shape[-1] or sum(found.size for found in block) >= BLOCK):
+            yield block
+            block = []
+        block.append(array)
+    if block:
+        yield block
+
+
+def _columns(arrays: Sequence[Array]) -> Array:
+    """P10, P50, P90 and mean of each row of some arrays; NaN throughout where not all samples are known."""
+    rows = np.concatenate(arrays)
+    if rows.shape[-1] == 1:
+        return np.repeat(rows, len(LABELS), axis=-1)
+    means = rows.mean(axis=-1)
+    rows.sort(axis=-1)
+    columns = np.column_stack([levels(rows, SHARES), means])
+    columns[~np.isfinite(means)] = np.nan
+    return columns
 
 
 def summary(array: Array) -> Figures:
     """Figures of one quantity."""
-    return summaries({"it": np.atleast_1d(np.asarray(array, dtype=float))})["it"]
+    return summaries({"it": np.asarray(array, dtype=float).reshape(1, -1)}, 1)[0]["it"]
 
 
 def plain(value: Any) -> Any:

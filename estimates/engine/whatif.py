@@ -42,8 +42,9 @@ def what_if(
         for index in range(len(evaluation.contexts))
     ]
     counts = [sum(len(settings) for settings in of_plan.values()) for of_plan in asked]
-    leaves = _set_leaves(evaluation, asked, counts)
     program = evaluation.program.only_for(*(name for name in wanted if name in evaluation.values))
+    leaves = {name: _repeated(evaluation.middle_of(name), counts) for name in program.leaves}
+    _set(leaves, evaluation, [setting for of_plan in asked for found in of_plan.values() for setting in found])
     values = program.run(leaves)
     found: list[dict[str, Outcomes]] = []
     begin = 0
@@ -56,23 +57,21 @@ def what_if(
     return found
 
 
-def _set_leaves(
-    evaluation: Evaluation, asked: Sequence[Mapping[str, Sequence[Setting]]], counts: Sequence[int]
-) -> dict[str, Array]:
-    """Every leaf with one row for each setting of each plan."""
-    total = sum(counts)
-    leaves = {name: _repeated(evaluation.middle_of(name), counts) for name in evaluation.leaves}
-    position = 0
-    for of_plan in asked:
-        for settings in of_plan.values():
-            for setting in settings:
-                for (name, row), value in setting.items():
-                    if leaves[name].shape[-2] != total:
-                        leaves[name] = np.repeat(leaves[name], total, axis=-2)
-                    target = leaves[name][row] if evaluation.leaves[name][0].by_row else leaves[name]
-                    target[position, 0] = value
-                position += 1
-    return leaves
+def _set(leaves: dict[str, Array], evaluation: Evaluation, settings: Sequence[Setting]) -> None:
+    """Give each leaf that is set otherwise one row for each setting, and the figures of the settings."""
+    places: dict[tuple[str, int], tuple[list[int], list[float]]] = {}
+    for position, setting in enumerate(settings):
+        for place, value in setting.items():
+            positions, values = places.setdefault(place, ([], []))
+            positions.append(position)
+            values.append(value)
+    for (name, row), (positions, values) in places.items():
+        if name not in leaves:
+            continue
+        if leaves[name].shape[-2] != len(settings):
+            leaves[name] = np.repeat(leaves[name], len(settings), axis=-2)
+        target = leaves[name][row] if evaluation.leaves[name][0].by_row else leaves[name]
+        target[positions, 0] = values
 
 
 def _repeated(array: Array, counts: Sequence[int]) -> Array:

@@ -71,7 +71,7 @@ def evaluate_life(context: Context, samples: int) -> list[Stage]:
             prefix=f"{context.prefix}members.{member.name}.",
         )
         evaluation = evaluate([inner], samples)
-        stages.append(Stage(member, evaluation, breakdown_of(evaluation, 0), offset))
+        stages.append(Stage(member, evaluation, breakdown_of(evaluation), offset))
     return stages
 
 
@@ -111,12 +111,12 @@ def life_costs(context: Context, stages: Sequence[Stage]) -> Breakdown:
         for shares in [_moved(stage.costs.parts, stage.offset)]
         for part in stage.costs.parts
     ]
-    return Breakdown(tuple(parts), Month.of(context.start))
+    return Breakdown(tuple(parts), (Month.of(context.start),))
 
 
 def _moved(parts: Sequence[Part], offset: int) -> dict[int, Array]:
     """Each month share once, moved to the calendar of the life."""
-    return {id(part.month_share): np.pad(part.month_share, ((offset, 0), (0, 0))) for part in parts}
+    return {id(part.month_share): np.pad(part.month_share, ((offset, 0), (0, 0), (0, 0))) for part in parts}
 
 
 def life_quantities(stages: Sequence[Stage]) -> dict[str, tuple[str, Array]]:
@@ -125,9 +125,9 @@ def life_quantities(stages: Sequence[Stage]) -> dict[str, tuple[str, Array]]:
     for name in ADDITIVE:
         having = [stage.evaluation for stage in stages if name in stage.evaluation.values]
         if having:
-            total: Array = np.zeros(1)
+            total: Array = np.zeros((1, 1))
             for evaluation in having:
-                total = total + evaluation.samples_of(name, 0)
+                total = total + evaluation.array_of(name)
             found[name] = (having[0].program.by_name[name].unit, total)
     return found
 
