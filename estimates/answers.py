@@ -45,22 +45,27 @@ def as_money(number: float | None, currency: str) -> Decimal | None:
     return amount
 
 
+def prices_of(answer: Answer) -> list[dict[str, Any]]:
+    """Every price that an answer rests on, those of its comparisons too."""
+    return [*answer["prices"], *answer["prices_compared"]]
+
+
 def moved_prices(before: Sequence[Answer], after: Sequence[Answer]) -> list[dict[str, Any]]:
-    """What differs between the `prices` of two answers: what, the amounts before and after; none if missing."""
+    """What differs between the prices of two answers: kind, what, the amounts before and after; none if missing."""
     old, new = _amounts(before), _amounts(after)
     return [
-        {"what": what, "old": old.get(what, []), "new": new.get(what, [])}
-        for what in sorted(old.keys() | new.keys())
-        if old.get(what) != new.get(what)
+        {"kind": kind, "what": what, "old": old.get((kind, what), []), "new": new.get((kind, what), [])}
+        for kind, what in sorted(old.keys() | new.keys())
+        if old.get((kind, what)) != new.get((kind, what))
     ]
 
 
-def _amounts(prices: Sequence[Answer]) -> dict[str, list[float]]:
-    """Amounts by item and mode; several where the price changes during the plan."""
-    amounts: dict[str, list[float]] = {}
+def _amounts(prices: Sequence[Answer]) -> dict[tuple[str, str], list[float]]:
+    """Amounts by kind, and item and mode; several where the price changes during the plan."""
+    amounts: dict[tuple[str, str], list[float]] = {}
     for row in prices:
         what = ", ".join(part for part in (row["item"], row["mode"].replace("_", " ")) if part)
-        amounts.setdefault(what, []).append(row["amount"])
+        amounts.setdefault((row.get("kind", ""), what), []).append(row["amount"])
     return amounts
 
 

@@ -181,7 +181,11 @@ def recompute_next(limit: int, *, now: datetime | None = None) -> int:
 
 def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     hold_prices()
-    before = {"prices_before": F("answer__prices"), "keys_before": F("answer__price_keys")}
+    before = {
+        "prices_before": F("answer__prices"),
+        "compared_before": F("answer__prices_compared"),
+        "keys_before": F("answer__price_keys"),
+    }
     locked = list(drafts.defer("answer").annotate(**before).select_for_update(skip_locked=True, of=("self",)))
     if not locked:
         return 0
@@ -223,6 +227,7 @@ def _follow_prices(
         estimate.refusal = result.refusal
         return None
     old_total, price = estimate.total_mean, estimate.stale_price_id
+    prices_before = [*estimate.prices_before, *(estimate.compared_before or ())]  # type: ignore[attr-defined]
     try:
         answers.fill(estimate, result.plan, result.answer)
     except DomainError as refused:
@@ -239,7 +244,7 @@ def _follow_prices(
         price_id=price,
         old_total=old_total,
         new_total=estimate.total_mean,
-        moved=answers.moved_prices(estimate.prices_before, result.answer["prices"]),  # type: ignore[attr-defined]
+        moved=answers.moved_prices(prices_before, answers.prices_of(result.answer)),
     )
 
 

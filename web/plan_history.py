@@ -10,7 +10,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from estimates.models import Estimate, EstimateRevision
+from estimates.models import Estimate, EstimateRevision, PriceKind
 from web import figures
 
 LENGTH = 5
@@ -28,6 +28,11 @@ class Revision:
     moved: tuple[str, ...]
     url: str
     """The price that set it off."""
+
+    @property
+    def is_of_another_offer(self) -> bool:
+        """A price was added that the plan asks for, and another offer answers as before."""
+        return bool(self.url) and not self.moved
 
     @property
     def difference(self) -> Decimal | None:
@@ -58,6 +63,7 @@ def revision_of(row: EstimateRevision, currency: str) -> Revision:
 
 
 def moved_text(moved: Mapping[str, Any], currency: str) -> str:
-    """`h100-sxm-80gb, on demand: 2.95 → 2.40 USD`."""
+    """`Accelerator, rented: h100-sxm-80gb, on demand: 2.95 → 2.40 USD`."""
     old, new = (", ".join(figures.money_text(amount) for amount in moved[key]) or "–" for key in ("old", "new"))
-    return f"{moved['what']}: {old} → {new} {figures.currency_word(currency)}"
+    kind = f"{PriceKind(moved['kind']).label}: " if moved.get("kind") else ""
+    return f"{kind}{moved['what']}: {old} → {new} {figures.currency_word(currency)}"

@@ -123,16 +123,23 @@ def over_budget(context: Context, costs: Breakdown, index: int) -> float | None:
 
 
 def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:
-    """The price rows used, what had no price, and every question put to the price table."""
+    """The price rows used, those only comparisons used, what had no price, and every question to the price table."""
     contexts = list(contexts)
-    uses = [use for context in contexts for found in context.uses.values() for use in found]
-    asked = [*(use.key for use in uses), *(key for context in contexts for key in context.compared.values())]
-    uses = list({(use.key, use.row and use.row.id): use for use in uses}.values())
+    uses = _different(use for context in contexts for found in context.uses.values() for use in found)
+    compared = _different(use for context in contexts for use in context.compared.values())
     return {
-        "prices": [_price(use) for use in uses if use.row is not None],
-        "price_missing": [_missing(use) for use in uses if use.row is None],
-        "price_keys": [key.as_list() for key in dict.fromkeys(asked)],
+        "prices": [_price(use) for use in uses.values() if use.row is not None],
+        "prices_compared": [
+            _price(use) for asked, use in compared.items() if use.row is not None and asked not in uses
+        ],
+        "price_missing": [_missing(use) for use in uses.values() if use.row is None],
+        "price_keys": [key.as_list() for key in dict.fromkeys(use.key for use in (*uses.values(), *compared.values()))],
     }
+
+
+def _different(uses: Iterable[PriceUse]) -> dict[tuple[Any, ...], PriceUse]:
+    """Each question and its row once."""
+    return {(use.key, use.row and use.row.id): use for use in uses}
 
 
 def _price(use: PriceUse) -> dict[str, Any]:
@@ -140,6 +147,7 @@ def _price(use: PriceUse) -> dict[str, Any]:
     assert row is not None
     return {
         "what": use.what,
+        "kind": row.kind,
         "item": row.item,
         "provider": row.provider,
         "region": row.region,

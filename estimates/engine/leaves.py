@@ -72,7 +72,7 @@ class Context:
     cache: dict[str, Leaf | None] = field(default_factory=dict)
     uses: dict[str, list[PriceUse]] = field(default_factory=dict)
     """Prices asked for, by the leaf that asked."""
-    compared: dict[str, PriceKey] = field(default_factory=dict)
+    compared: dict[str, PriceUse] = field(default_factory=dict)
     """What only comparisons asked the price table: no total depends on it, but the answer does."""
 
     @cached_property

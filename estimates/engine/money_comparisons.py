@@ -10,9 +10,9 @@ import numpy as np
 from core.vocabulary import Category
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
-from estimates.engine.leaves import Context
+from estimates.engine.leaves import Context, PriceUse
 from estimates.engine.plan_warnings import ADAPTATION_TOKENS, SAVED_BY_HEAD, break_even_tasks
-from estimates.engine.price_leaves import PRICES, price_key
+from estimates.engine.price_leaves import PRICES, price_key, unit_of
 from estimates.engine.sampling import Range, quantile
 from estimates.engine.summary import figure
 
@@ -63,8 +63,10 @@ def _price_or_own_figure(context: Context, name: str) -> float | None:
         given = context.plan.number(path)
         if given is not None:
             return given
-    context.compared[name] = key = price_key(context, PRICES[name])
+    price = PRICES[name]
+    key = price_key(context, price)
     row = context.prices.on(key, max(context.start, context.prices_on))
+    context.compared[name] = PriceUse(name, price.english, key, unit_of(price, context), row)
     return float(row.amount) if row else None
 
 

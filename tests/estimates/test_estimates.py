@@ -150,6 +150,36 @@ def test_the_worker_recomputes_and_says_old_new_and_why(book):
     assert [(moved["old"], moved["new"]) for moved in revision.moved] == [([2.0], [3.0])]
 
 
+@pytest.mark.parametrize(
+    ("kind", "item", "before", "after"),
+    [("electricity", "industrial", "0.08", "0.1"), ("purchase", None, "30000", "25000")],
+)
+def test_a_price_that_only_a_comparison_asked_for_is_named_when_it_moves(book, kind, item, before, after):
+    offer = {"kind": kind, "item": item or "h100-sxm-80gb", "provider": "", "mode": ""}
+    factories.price(**offer, amount=before)
+    made = factories.estimate(book.alice, book.project)
+    total = made.total_mean
+
+    factories.price(**offer, amount=after, valid_from="2026-06-01")
+    tasks.recompute_stale()
+
+    revision = made.revisions.first()
+    assert [(moved["kind"], moved["old"], moved["new"]) for moved in revision.moved] == [
+        (kind, [float(before)], [float(after)])
+    ]
+    assert revision.new_total == total
+
+
+def test_a_price_that_a_plan_gives_itself_does_not_make_it_stale(book):
+    own = {"electricity_price": 0.07, "capital": 31000}
+    factories.estimate(book.alice, book.project, compute={**factories.plan()["compute"], "own": own})
+
+    factories.price(kind="electricity", item="industrial", provider="", mode="", amount="0.1")
+    factories.price(kind="purchase", provider="", mode="", amount="25000")
+
+    assert not Estimate.objects.stale().exists()
+
+
 def test_recomputing_again_does_nothing(book):
     factories.estimate(book.alice, book.project)
     factories.price(amount="3", valid_from="2026-06-01")
