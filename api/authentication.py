@@ -21,7 +21,12 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _space, secret = get_authorization_header(request).decode("latin-1").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        token = ApiToken.objects.select_related("user").filter(digest=ApiToken.digest_of(secret.strip())).first()
+        token = (
+            ApiToken.objects.select_related("user")
+            .prefetch_related("user__memberships")
+            .filter(digest=ApiToken.digest_of(secret.strip()))
+            .first()
+        )
         now = timezone.now()
         if token is None or token.expires_at <= now or not token.user.is_active:
             raise AuthenticationFailed(_("This token is not known, has expired or was revoked."))

@@ -94,7 +94,7 @@ def current_steps() -> QuerySet[ApprovalStep]:
 def steps_for(user: User, today: date) -> QuerySet[ApprovalStep]:
     """The steps that wait for this person."""
     mine = Q(pk__in=[])
-    held = list(Membership.objects.filter(user=user, role__in=list(NEXT_ROLE)))
+    held = user.memberships.all()
     for role, next_role in NEXT_ROLE.items():
         for membership in held:
             here = Q(version__proposal__project__team=membership.team_id) if membership.team_id else Q()

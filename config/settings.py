@@ -33,6 +33,8 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 DATABASES = {"default": env.db_url_config(required("DATABASE_URL"), engine="django.db.backends.postgresql")}
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("CONN_MAX_AGE", default=60)
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DATABASES["default"].setdefault("OPTIONS", {}).setdefault("options", "-c jit=off")
+"""Compiling the wide sums of an import or a line takes longer than running them as they are."""
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = required("REDIS_URL")
 """As Celery reads it; a socket is written `redis+socket:///path?virtual_host=0`."""

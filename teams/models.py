@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -20,6 +23,8 @@ from . import labels
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
+
+_kept: ContextVar[Organisation | None] = ContextVar("organisation", default=None)
 
 CURRENCY_CHOICES = [(code, code) for code in sorted(CURRENCIES)]
 
@@ -49,8 +54,18 @@ class Organisation(models.Model):
     @classmethod
     def current(cls) -> Organisation:
         """The organisation; a fresh installation gets one with the defaults."""
-        found = cls.objects.first()
+        found = _kept.get() or cls.objects.first()
         return found or cls.objects.get_or_create(singleton=True, defaults={"name": "Headroom"})[0]
+
+    @classmethod
+    @contextmanager
+    def kept(cls) -> Iterator[Organisation]:
+        """Within it, a request or a job, `current` is read once."""
+        token = _kept.set(cls.current())
+        try:
+            yield cls.current()
+        finally:
+            _kept.reset(token)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -104,6 +119,14 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.name or self.email
+
+    def sees_every_team(self) -> bool:
+        """Has a role in the whole organisation."""
+        return self.is_superuser or any(membership.team_id is None for membership in self.memberships.all())
+
+    def team_ids(self) -> set[int]:
+        """The teams in which the person has a role."""
+        return {membership.team_id for membership in self.memberships.all() if membership.team_id is not None}
 
 
 class Team(models.Model):
@@ -178,9 +201,9 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         """Own teams' projects; all of them for a role in the whole organisation."""
         if not user.is_authenticated:
             return self.none()
-        if user.is_superuser or user.memberships.filter(team__isnull=True).exists():
+        if user.sees_every_team():
             return self
-        return self.filter(team__in=user.memberships.values("team"))
+        return self.filter(team__in=user.team_ids())
 
     def active(self) -> ProjectQuerySet:
         return self.filter(state=Project.State.ACTIVE)
@@ -227,9 +250,9 @@ class ActivityQuerySet(models.QuerySet["Activity"]):
         """What happened in own teams, and what one did oneself; everything for a role in the whole organisation."""
         if not user.is_authenticated:
             return self.none()
-        if user.is_superuser or user.memberships.filter(team__isnull=True).exists():
+        if user.sees_every_team():
             return self
-        return self.filter(Q(by=user) | Q(team__in=user.memberships.values("team")))
+        return self.filter(Q(by=user) | Q(team__in=user.team_ids()))
 
 
 class Activity(models.Model):

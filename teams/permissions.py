@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 
-from .models import Membership, Project, Role, Team, User
+from .models import Project, Role, Team, User
 
 
 def has_role(user: User, role: Role | str, team: Team | None = None) -> bool:
     """Does the person hold the role, for this team or for the whole organisation?"""
-    where = Q(team__isnull=True) | (Q(team=team) if team else Q(pk__in=[]))
-    return user.is_active and Membership.objects.filter(where, user=user, role=role).exists()
+    teams = {None, team.pk if team else None}
+    return user.is_active and any(
+        membership.role == role and membership.team_id in teams for membership in user.memberships.all()
+    )
 
 
 def people_with_role(role: Role | str, team: Team | None = None) -> QuerySet[User]:
@@ -63,4 +65,4 @@ def may_allocate(user: User) -> bool:
 
 def may_see_all_usage(user: User) -> bool:
     """Usage that no project owns is shown to whoever has a role in the whole organisation."""
-    return user.is_active and (user.is_superuser or user.memberships.filter(team__isnull=True).exists())
+    return user.is_active and user.sees_every_team()

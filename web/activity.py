@@ -68,8 +68,7 @@ def people_of_the_log(request: HttpRequest | None) -> QuerySet[User]:
         return User.objects.none()
     if permissions.may_see_all_usage(request.user):
         return User.objects.order_by("name")
-    teams = request.user.memberships.values("team")
-    return User.objects.filter(memberships__team__in=teams).distinct().order_by("name")
+    return User.objects.filter(memberships__team__in=request.user.team_ids()).distinct().order_by("name")
 
 
 class ActivityFilter(django_filters.FilterSet):

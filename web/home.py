@@ -91,7 +91,7 @@ def home(request: PersonRequest) -> HttpResponse:
 
 def what_may(user: User) -> dict[str, bool]:
     """Which doors the page offers to this person."""
-    roles = set(user.memberships.values_list("role", flat=True))
+    roles = {membership.role for membership in user.memberships.all()}
     return {
         "has_role": bool(roles) or user.is_superuser,
         "may_write": bool(roles & {Role.MEMBER, Role.MANAGER}),
@@ -166,10 +166,12 @@ def standing_of(flags: list[Flag], has_lines: bool) -> tuple[str, str]:
 
 def first_steps(visible: ProjectQuerySet) -> list[Step]:
     """The loop as a list of things to do, until each was done once; then nothing."""
-    opened = visible.exists()
-    planned = Proposal.objects.filter(project__in=visible).exists()
-    funded = BudgetLine.objects.filter(project__in=visible).exists()
-    metered = Import.objects.filter(status=Import.Status.LIVE).exists()
+    opened, planned, funded, metered = Organisation.objects.values_list(
+        Exists(visible),
+        Exists(Proposal.objects.filter(project__in=visible)),
+        Exists(BudgetLine.objects.filter(project__in=visible)),
+        Exists(Import.objects.filter(status=Import.Status.LIVE)),
+    )[0]
     steps = [
         Step(
             _("Open a project"),

@@ -1,9 +1,10 @@
-"""The signed-in person's language and the organisation's clock, for the length of a request."""
+"""The signed-in person's language and roles, and the organisation's clock, for the length of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
@@ -19,5 +20,6 @@ class PersonMiddleware:
             return self.get_response(request)
         translation.activate(request.user.language)
         request.LANGUAGE_CODE = translation.get_language()
-        with timezone.override(Organisation.current().zone):
+        prefetch_related_objects([request.user], "memberships")
+        with Organisation.kept() as organisation, timezone.override(organisation.zone):
             return self.get_response(request)

@@ -102,7 +102,7 @@ def project_state(rows: Sequence[LineRow], *, has_lines: bool) -> tuple[str, str
 
 
 def may_open_any(user: User) -> bool:
-    return user.memberships.filter(role__in=[Role.MANAGER, Role.FINANCE]).exists()
+    return any(membership.role in (Role.MANAGER, Role.FINANCE) for membership in user.memberships.all())
 
 
 class ProjectForm(forms.Form):

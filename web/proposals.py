@@ -26,7 +26,7 @@ from core.errors import DomainError
 from estimates.engine.plan import PlanRefused
 from estimates.wording import fault_in_language
 from teams import permissions
-from teams.models import Organisation, Project, User
+from teams.models import Organisation, Project, Role, User
 from web import decisions, plans
 from web.requests import PersonRequest
 
@@ -104,7 +104,9 @@ def proposal_list(request: PersonRequest) -> HttpResponse:
 
 def writable_projects(user: User) -> QuerySet[Project]:
     """Active projects of the teams whose plans the person writes."""
-    teams = user.memberships.filter(role__in=["member", "manager"], team__isnull=False).values("team")
+    teams = [
+        membership.team_id for membership in user.memberships.all() if membership.role in (Role.MEMBER, Role.MANAGER)
+    ]
     return Project.objects.active().filter(team__in=teams).select_related("team")
 
 
