@@ -11,8 +11,7 @@ from django.db import connection
 
 from usage.daily import BEARS_MONEY
 
-COUNTED = """(CASE WHEN line.category = 'compute' THEN ARRAY['compute', 'hidden']
-                   ELSE ARRAY[line.category] END)::text[]"""
+COUNTED = "ARRAY[line.category, CASE line.category WHEN 'compute' THEN 'hidden' ELSE line.category END]::varchar[]"
 """The categories whose cost a line carries: hidden causes of computing count on the compute line."""
 COST_OF_LINES = f"""
     FROM budgets_budgetline line
@@ -90,11 +89,15 @@ def _days(line_ids: Iterable[int], cost: str, since: date) -> list[MeteredDay]:
 
 
 def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
-    """Pairs of a line and a source that has ever metered something on it."""
+    """Pairs of a line and a source that has ever metered something on it. Looks for one row of each pair, not at all."""
     sql = f"""
-        SELECT DISTINCT line.id, meter.source_id FROM budgets_budgetline line
-        JOIN usage_dailyusage used ON used.project_id = line.project_id AND used.category = ANY ({COUNTED})
-        JOIN usage_meter meter ON meter.id = used.meter_id
+        SELECT line.id, source.id FROM budgets_budgetline line CROSS JOIN usage_source source
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM usage_dailyusage used JOIN usage_meter meter ON meter.id = used.meter_id
+            WHERE used.project_id = line.project_id AND used.category = ANY ({COUNTED})
+              AND meter.source_id = source.id
+            LIMIT 1
+        ) AS metered
         WHERE line.id = ANY (%(lines)s)
     """
     return [(line, source) for line, source in _rows(sql, line_ids, date.min, date.max)]
