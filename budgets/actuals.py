@@ -89,7 +89,7 @@ def _days(line_ids: Iterable[int], cost: str, since: date) -> list[MeteredDay]:
 
 
 def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
-    """Pairs of a line and a source that has ever metered something on it. Looks for one row of each pair, not at all."""
+    """Pairs of a line and a source that has ever metered something on it: one row of each is looked for, not all."""
     sql = f"""
         SELECT line.id, source.id FROM budgets_budgetline line CROSS JOIN usage_source source
         CROSS JOIN LATERAL (

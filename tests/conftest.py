@@ -5,9 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from teams.models import Role
 from tests import factories
+
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+"""No test fails because a machine is busy."""
 
 
 @pytest.fixture(autouse=True)
