@@ -6,7 +6,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
-from api import budgets, estimates, feeds, prices, projects, proposals, tokens, usage
+from api import bookings, budgets, estimates, feeds, prices, projects, proposals, tokens, usage
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
@@ -17,5 +17,6 @@ urlpatterns = [
     *budgets.urlpatterns,
     *usage.urlpatterns,
     *feeds.urlpatterns,
+    *bookings.urlpatterns,
     *prices.urlpatterns,
 ]

@@ -63,6 +63,23 @@ def may_allocate(user: User) -> bool:
     return user.is_active and (user.is_superuser or has_role(user, Role.OPERATOR) or has_role(user, Role.FINANCE))
 
 
+def may_book(user: User, team: Team) -> bool:
+    """Book what no meter sees, and reverse it: managers of the team, finance."""
+    return has_role(user, Role.MANAGER, team) or has_role(user, Role.FINANCE)
+
+
+def projects_to_book_on(user: User) -> QuerySet[Project]:
+    """The projects of the teams for which the person may book."""
+    if has_role(user, Role.FINANCE):
+        return Project.objects.all()
+    return Project.objects.filter(team__in=user.memberships.filter(role=Role.MANAGER).values("team"))
+
+
+def may_confirm_bookings(user: User) -> bool:
+    """Say yes to what recurs every month."""
+    return has_role(user, Role.FINANCE)
+
+
 def may_see_all_usage(user: User) -> bool:
     """Usage that no project owns is shown to whoever has a role in the whole organisation."""
     return user.is_active and user.sees_every_team()

@@ -16,11 +16,13 @@ from teams.models import ClosedMonth, Project
 
 from .models import AllocationRule, Placement
 from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Place, Rule, Target, places_of, within
+from .sources import BY_HAND
 
 BEGINNING = "0001-01-01T00:00:00+00:00"
 """A key set's first placement was always known: before its first record there was nothing to place."""
 CHUNK = 5_000
 LOCK_OF_RULES = 724_003
+NOT_BY_HAND = f"k.source_id NOT IN (SELECT id FROM usage_source WHERE format = '{BY_HAND}')"
 PLACE_COLUMNS = (
     "starts_on",
     "ends_on",
@@ -135,8 +137,9 @@ def moves(
 ) -> Iterable[tuple[int, list[Place], list[Place]]]:
     """Key sets that the rules would place otherwise on open days: id, the places now, the places then.
 
-    What lies in a closed month stays where it is.
+    What lies in a closed month stays where it is, and what people booked where they booked it.
     """
+    where = f"({where}) AND {NOT_BY_HAND}"
     types, periods = task_types(), open_periods()
     now = current_places(where, parameters or {})
     for keys in key_sets(where, parameters or {}):

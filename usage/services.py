@@ -22,6 +22,7 @@ from .formats.detection import format_named
 from .models import Import, Source
 from .pipeline import files, outcome
 from .pipeline.work import LEASE, Work, hold_import, let_go
+from .sources import BY_HAND
 
 EMPTY_ANSWER: dict[str, Any] = {"import": None, "format": "", **outcome.EMPTY}
 MOST_ATTEMPTS = 5
@@ -90,6 +91,10 @@ def receive_file(
     """Keep a delivered file and queue its import. The same idempotency key answers with the same import."""
     if by is not None and not permissions.may_import_usage(by):
         raise DomainError(_("Only an operator, finance or a machine account delivers usage."))
+    if source.format == BY_HAND:
+        raise DomainError(
+            _("This source holds what people book. Book a file on the page Bookings, or with book_costs.")
+        )
     given = dict(settings or {})
     read_settings({**source.settings, **given})
     if format:

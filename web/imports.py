@@ -28,6 +28,7 @@ from teams import permissions
 from usage import restatements, services
 from usage.formats.detection import FORMATS
 from usage.models import Import, RejectedRow, Source
+from usage.sources import BY_HAND
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -86,7 +87,7 @@ class DeliveryForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["source"].queryset = Source.objects.visible_to(user)  # type: ignore[attr-defined]
+        self.fields["source"].queryset = Source.objects.visible_to(user).exclude(format=BY_HAND)  # type: ignore[attr-defined]
         choices = [("", gettext_lazy("as the source says, else found by content"))]
         self.fields["format"].choices = [*choices, *((known.slug, known.name) for known in FORMATS)]  # type: ignore[attr-defined]
 

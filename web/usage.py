@@ -23,7 +23,7 @@ from teams.models import Organisation, Project
 from usage import overview, queries, services
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Source
-from web import feeds, imports, restatements, rules
+from web import bookings, feeds, imports, restatements, rules
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -189,6 +189,7 @@ urlpatterns = [
     path("usage/sources/new/", source_new, name="source-new"),
     path("usage/sources/<slug:slug>/", source, name="source"),
     *feeds.urlpatterns,
+    *bookings.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
     *restatements.urlpatterns,

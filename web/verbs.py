@@ -42,6 +42,9 @@ SENTENCES: dict[str, str | Promise] = {
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
     "import.confirmed": _("{who} let an import of {source} go ahead: {reason}"),
+    "booking.added": _("{who} booked on {project}: {money}, {category}"),
+    "bookings.added": _("{who} booked {lines} lines on {project}"),
+    "booking.reversed": _("{who} reversed {subject}, {money}: {reason}"),
     "rule.written": _("{who} wrote the allocation rule {name}"),
     "rule.changed": _("{who} changed the allocation rule {name}"),
     "rule.retired": _("{who} retired the allocation rule {name}"),
@@ -156,6 +159,10 @@ def import_link(row: Activity) -> SafeString | str:
     return link("import", (row.subject_id,), row.facts.get("name") or f"#{row.subject_id}")
 
 
+def booking_link(row: Activity) -> SafeString | str:
+    return link("booking", (row.subject_id,), f"B-{row.subject_id}")
+
+
 def flag_link(row: Activity) -> SafeString | str:
     return link("flag", (row.subject_id,), category_of(row))
 
@@ -180,6 +187,7 @@ SUBJECTS: dict[str, Callable[[Activity], SafeString | str]] = {
     "budgets.proposal": proposal_link,
     "budgets.budgetline": line_link,
     "usage.import": import_link,
+    "usage.booking": booking_link,
     "overruns.flag": flag_link,
     "retrospectives.retrospective": retrospective_link,
 }

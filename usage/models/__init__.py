@@ -1,7 +1,8 @@
-"""Django finds an app's models here: sources, imports, records, allocation, rollup, runs."""
+"""Django finds an app's models here: sources, imports, records, allocation, bookings, rollup, runs."""
 
 from ..runs.models import Run, RunMetric
 from .allocation import AllocationRule, AllocationShare, Placement
+from .bookings import Booking
 from .imports import Import, RejectedRow, Scope
 from .records import KeySet, Meter, Record
 from .rollup import DailyUsage, Touched
@@ -11,6 +12,7 @@ from .sources import Meaning, Money, Source
 __all__ = [
     "AllocationRule",
     "AllocationShare",
+    "Booking",
     "DailyUsage",
     "Feed",
     "FeedFile",

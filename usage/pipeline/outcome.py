@@ -45,6 +45,11 @@ def figures_of_scopes(scopes: list[int]) -> list[tuple]:
     return _figures("usage_record", "r.scope_id = ANY(%(scopes)s) AND r.known_until_id IS NULL", {"scopes": scopes})
 
 
+def figures_of_import(import_id: int) -> list[tuple]:
+    """Sums of what an import wrote."""
+    return _figures("usage_record", "r.known_from_id = %(import)s", {"import": import_id})
+
+
 def _figures(rows: str, where: str, parameters: dict[str, Any]) -> list[tuple]:
     with connection.cursor() as cursor:
         cursor.execute(FIGURES.format(rows=rows, where=where), parameters)
