@@ -21,7 +21,8 @@ from teams.labels import CATEGORIES
 from web import figures
 from web.charts.breakdown import Driver
 from web.plan_fields import words, words_of
-from web.plan_groups import field_path, pattern_of
+from web.plan_groups import field_path
+from web.plan_places import pattern_of
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_DRIVERS = 6
@@ -194,6 +195,10 @@ def drivers_of(plan: Plan, sensitivity: Sequence[Mapping[str, Any]]) -> list[Dri
 
 def input_label(plan: Plan, name: str, rows: Mapping[str, int]) -> str:
     """An input by its label; the only figure of a row by what the row is called, as there is little room."""
+    for member in plan.members:
+        if name.startswith(f"members.{member.name}."):
+            inner = name.removeprefix(f"members.{member.name}.")
+            return f"{member.name}: {input_label(member.plan, inner, {row_name(member.plan, inner): 1})}"
     place = field_path(ERRORS_OF.get(name, name))
     declared = FIELDS.get(pattern_of(place))
     if declared is None:

@@ -15,6 +15,7 @@ from django.utils.translation import pgettext
 from estimates.engine.field_kinds import Field, Kind, Table, Words
 from estimates.engine.fields import FIELDS, MAY_BE_OFF, TABLES
 from web.plan_numbers import number_text, typed_number, unit_text
+from web.plan_places import element_id, member_start, member_starts, pattern_of, value_at
 
 Document = dict[str, Any]
 
@@ -37,9 +38,13 @@ SUGGESTIONS = {
     "operations.role": "plan-roles",
 }
 """Lists of values that may be picked, by the field that offers them."""
+ACCELERATORS = ("compute.accelerator", "compute.pools.*.accelerator")
+"""Fields that name an accelerator of the catalogue."""
+AFTER = "members.*.after"
 LINE = 200
 """As much text as fits one line."""
 PLACES = {path: place for place, path in enumerate(FIELDS)}
+SINGLE_NUMBERS = tuple(path for path, one in FIELDS.items() if one.kind is Kind.NUMBER and "*" not in path)
 NEW = "_new"
 """A cell that keeps a row nobody has filled in yet."""
 
@@ -72,6 +77,17 @@ class Control:
     """Text of more than a line."""
     suggestions: str = ""
     """The id of a list of values that may be picked."""
+    blank: str = ""
+    """What the choice of nothing is called."""
+
+    @property
+    def declared(self) -> str:
+        """The path by which the field is declared, whatever member or row it stands in."""
+        return pattern_of(self.path)
+
+    @property
+    def is_accelerator(self) -> bool:
+        return self.declared in ACCELERATORS
 
     @property
     def id(self) -> str:
@@ -92,11 +108,6 @@ class Control:
     @property
     def is_given(self) -> bool:
         return any(part.value for part in self.parts)
-
-
-def element_id(kind: str, path: str) -> str:
-    """An id without the characters that a selector reads otherwise."""
-    return f"{kind}-{path.replace('.', '-').replace('*', 'x')}"
 
 
 def words(of: Words | None) -> str:
@@ -123,26 +134,26 @@ def control(declared: Field, document: Document, path: str | None = None) -> Con
         kind=declared.kind.value,
         unit=unit_text(declared.unit, currency) if declared.kind is Kind.NUMBER else "",
         parts=parts_of(value, declared, place),
-        choices=tuple((word, words(label)) for word, label in declared.choices.items()),
+        choices=choices_of(declared, document, place),
         placeholder=placeholder(declared),
         may_range=declared.kind is Kind.NUMBER and declared.ranged,
         may_baseline=declared.baseline,
         basic=declared.basic,
         is_long=declared.kind is Kind.TEXT and declared.longest > LINE,
         suggestions=SUGGESTIONS.get(declared.path, ""),
+        blank=_("the life begins") if declared.path == AFTER else "",
     )
 
 
-def value_at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for step in path.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value
+def choices_of(declared: Field, document: Document, place: str) -> tuple[tuple[str, str], ...]:
+    """The words that may be chosen; a member follows one that stands before it, and is no life itself."""
+    start = member_start(place)
+    if declared.path == AFTER:
+        earlier = member_starts(document)[: int(start.split(".")[1])]
+        names = [str(value_at(document, f"{one}name") or "") for one in earlier]
+        return tuple((name, name) for name in names if name)
+    offered = [(word, words(label)) for word, label in declared.choices.items()]
+    return tuple(pair for pair in offered if not (start and declared.path == "task" and pair[0] == "life"))
 
 
 def figure_of(value: Any, declared: Field) -> Any:
@@ -223,25 +234,31 @@ class RowTable:
     rows: tuple[Row, ...]
 
     @property
+    def declared(self) -> str:
+        return pattern_of(self.path)
+
+    @property
     def said_id(self) -> str:
         return element_id("said", self.path)
 
 
-def row_table(declared: Table, document: Document) -> RowTable:
-    rows = value_at(document, declared.path)
+def row_table(declared: Table, document: Document, start: str = "") -> RowTable:
+    """The rows of a list; `start` is where its plan begins, `members.2.` in a life plan."""
+    path = start + declared.path
+    rows = value_at(document, path)
     count = len(rows) if isinstance(rows, list) else 0
     columns = [one for one in FIELDS.values() if one.path.startswith(f"{declared.path}.*.")]
     return RowTable(
-        path=declared.path,
+        path=path,
         label=words(declared.label),
         hint=words(declared.hint),
-        rows=tuple(row_of(declared.path, number, columns, document) for number in range(count)),
+        rows=tuple(row_of(path, number, columns, document) for number in range(count)),
     )
 
 
 def row_of(path: str, number: int, columns: Sequence[Field], document: Document) -> Row:
-    main = MAIN_COLUMNS.get(path, tuple(one.key for one in columns))
-    made = [(one.key in main, control(one, document, one.path.replace("*", str(number), 1))) for one in columns]
+    main = MAIN_COLUMNS.get(pattern_of(path), tuple(one.key for one in columns))
+    made = [(one.key in main, control(one, document, f"{path}.{number}.{one.key}")) for one in columns]
     return Row(
         number,
         tuple(one for is_main, one in made if is_main or one.is_given),
@@ -258,10 +275,21 @@ def document_of(post: QueryDict) -> Document:
     for name in sorted(post, key=order_of):
         if name.startswith(PREFIX):
             put_posted(document, name.removeprefix(PREFIX), str(post[name]))
-    for section in MAY_BE_OFF:
-        if post.get(OFF + section):
-            document[section] = "none"
+    for name in post:
+        if name.startswith(OFF) and post[name] and pattern_of(name.removeprefix(OFF)) in MAY_BE_OFF:
+            switch_off(document, name.removeprefix(OFF))
     return tidy(document)
+
+
+def switch_off(document: Document, section: str) -> None:
+    """Say `none` for a section of the plan or of a member, whatever else was sent for it."""
+    start = member_start(section)
+    plan: Any = document
+    if start:
+        put(document, [*start.split(".")[:-1], NEW], True)
+        plan = value_at(document, start.removesuffix("."))
+        plan.pop(NEW)
+    plan[section.removeprefix(start)] = "none"
 
 
 def order_of(name: str) -> tuple[int, str]:
@@ -279,11 +307,6 @@ def put_posted(document: Document, name: str, text: str) -> None:
         put(document, [*path.split("."), part], typed_number(text))
     else:
         put(document, path.split("."), posted_value(text, declared))
-
-
-def pattern_of(path: str) -> str:
-    """`people.0.fte` is declared as `people.*.fte`."""
-    return ".".join("*" if step.isdigit() else step for step in path.split("."))
 
 
 def posted_value(text: str, declared: Field) -> Any:
@@ -333,27 +356,29 @@ def row_at(rows: list[Any], number: int) -> dict[str, Any]:
 
 def tidy(document: Document) -> Document:
     """Without rows that nobody filled in at the end of a list, half ranges, and conventions of no figure."""
-    for path in TABLES:
-        rows = value_at(document, path)
-        while isinstance(rows, list) and rows and not rows[-1]:
-            rows.pop()
-    for path in list(PLACES):
-        figure = value_at(document, path) if "*" not in path else None
-        if isinstance(figure, dict) and FIELDS[path].kind is Kind.NUMBER:
-            tidy_figure(document, path, figure)
+    for start in ("", *member_starts(document)):
+        for path in TABLES:
+            rows = value_at(document, start + path)
+            while isinstance(rows, list) and rows and not rows[-1]:
+                rows.pop()
+        for path in SINGLE_NUMBERS:
+            figure = value_at(document, start + path)
+            if isinstance(figure, dict):
+                tidy_figure(document, start + path, figure)
     return document
 
 
 def tidy_figure(document: Document, path: str, figure: dict[str, Any]) -> None:
     """A range with nothing but its middle is that number; a convention alone goes with what history says."""
+    declared = FIELDS[pattern_of(path)]
     given = RANGE_KEYS & figure.keys()
     if given in ({"mode"}, {"p50"}):
         middle = figure.pop(given.pop())
         set_figure(document, path, {"value": middle, **figure} if figure else middle)
-    elif not given and FIELDS[path].baseline:
+    elif not given and declared.baseline:
         figure["value"] = "baseline"
     elif not given:
-        value_at(document, path.rpartition(".")[0]).pop(FIELDS[path].key)
+        value_at(document, path.rpartition(".")[0]).pop(declared.key)
 
 
 def set_figure(document: Document, path: str, figure: Any) -> None:

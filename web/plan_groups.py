@@ -11,8 +11,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from core.errors import Fault
 from estimates.engine.field_kinds import Field
-from estimates.engine.fields import FIELDS, MAY_BE_OFF, TABLES
-from web.plan_fields import Control, Document, RowTable, control, element_id, pattern_of, row_table, value_at
+from estimates.engine.fields import FIELDS, MAY_BE_OFF, SECTIONS, TABLES
+from estimates.engine.life import LIFE_KEYS, OF_THE_WHOLE, SHARED
+from web.plan_fields import Control, Document, RowTable, control, row_table, words
+from web.plan_places import MEMBERS, OF_MEMBERS, element_id, member_start, pattern_of, value_at
 
 GROUPS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
     "goal": (gettext_lazy("Goal"), ("goal",)),
@@ -30,7 +32,7 @@ GROUPS: Mapping[str, tuple[Any, tuple[str, ...]]] = {
 OPEN_FOR = {
     "goal": None,
     "work": frozenset(
-        {"pretrain", "continued_pretrain", "ablation", "finetune", "evaluation", "data_work", "inference", ""}
+        {"pretrain", "continued_pretrain", "ablation", "finetune", "evaluation", "data_work", "inference", "life", ""}
     ),
     "compute": None,
     "finetune": frozenset({"finetune"}),
@@ -38,23 +40,35 @@ OPEN_FOR = {
     "vectors": frozenset({"vector_store"}),
 }
 """Parts that stand open, for these tasks or, with None, for all; the others open on demand."""
+OPEN_FOR_A_LIFE = ("goal", "work")
 SPECIAL = ("finetune", "inference", "vectors")
 """Parts that stand last where the task does not need them."""
 MOVED = {"reliability.checkpoint_interval_hours": "compute"}
 """Fields that one looks for in another part."""
 WIDE_ENOUGH = 2
+MOST_FIGURES = 3
 OFFERED = ("people", "experiments")
 """Lists that are offered before they have a row."""
-LIFE = "members"
-"""Members of a life plan are plans of their own; it is edited as text."""
+OF_A_LIFE = frozenset(LIFE_KEYS)
+LIFE_GROUPS = ("goal", "work", "compute", "reliability")
+"""Parts of a life plan itself; all others are its members'."""
+LIFE_TITLES: Mapping[str, Any] = {"work": gettext_lazy("Model")}
+OF_THE_WHOLE_ONLY = frozenset({*OF_THE_WHOLE, "currency"})
+"""Keys that a member has from the life it belongs to."""
+MEMBER_FIRST = ("name", "task", *(f"{MEMBERS}.*.{key}" for key in reversed(OF_MEMBERS)))
+"""What is said of a member before anything else."""
 
 
 @dataclass(frozen=True)
 class Group:
     """One part of the form."""
 
+    name: str
     key: str
+    """Its name and, in a member of a life plan, that member's place before it: `members.2.compute`."""
     title: str
+    stays: str
+    """By what name it is known again when the form is drawn again: a member may have moved meanwhile."""
     is_open: bool
     controls: tuple[Control, ...]
     wide: tuple[Control, ...]
@@ -63,6 +77,12 @@ class Group:
     tables: tuple[RowTable, ...]
     more_tables: tuple[RowTable, ...] = ()
     switches: tuple[Switch, ...] = ()
+    inherited: tuple[Inherited, ...] = ()
+    """Sections that a member has from the whole."""
+    own: tuple[Inherited, ...] = ()
+    """Sections that a member has of its own, though the whole has one."""
+    is_shared: bool = False
+    """Whether it holds for all members of a life plan that do not say otherwise."""
 
     @property
     def id(self) -> str:
@@ -92,40 +112,110 @@ class State:
     text: str
 
 
-def groups_of(document: Document, faults: Sequence[Fault] = ()) -> list[Group]:
-    """The parts of the form for the document's task, filled in."""
-    task = str(document.get("task") or "")
+@dataclass(frozen=True)
+class Inherited:
+    """A section that the whole life has too, and what it says there."""
+
+    path: str
+    label: str
+    figures: str = ""
+
+
+def groups_of(document: Document, faults: Sequence[Fault] = (), start: str = "") -> list[Group]:
+    """The parts of the form, filled in: of the plan or, with `start` such as `members.2.`, of that member of it."""
+    task = str(value_at(document, f"{start}task") or "")
     at_fault = {field_path(fault.path) for fault in faults}
-    groups = [group_of(key, document, task, at_fault) for key in GROUPS]
-    return sorted(groups, key=lambda group: group.key in SPECIAL and not group.is_open)
+    keys = LIFE_GROUPS if task == "life" else GROUPS
+    groups = [group_of(key, document, task, at_fault, start) for key in keys]
+    return sorted(groups, key=lambda group: group.name in SPECIAL and not group.is_open)
 
 
-def group_of(key: str, document: Document, task: str, at_fault: set[str]) -> Group:
-    title, _sections = GROUPS[key]
-    declared = [one for one in FIELDS.values() if "*" not in one.path and group_key(one.path) == key]
-    controls = [(one, control(one, document)) for one in declared]
-    first = [made for one, made in controls if is_first(one, made, key, task, at_fault)]
+def group_of(name: str, document: Document, task: str, at_fault: set[str], start: str = "") -> Group:
+    title = LIFE_TITLES.get(name, GROUPS[name][0]) if task == "life" else GROUPS[name][0]
+    key = start + name
+    from_whole = inherited(document, start) if start else ()
+    declared = [one for one in fields_of(name, start) if first_step(one.path) not in from_whole]
+    controls = [(one, control(one, document, place_of(one.path, start))) for one in declared]
+    controls = [(one, made) for one, made in controls if made.is_given or belongs(one.path, task, start)]
+    first = [made for one, made in controls if is_first(one, made, name, task, at_fault)]
     more = tuple(made for _one, made in controls if made not in first)
     wide = [made for made in first if made.is_range or made.is_long]
     narrow = [made for made in first if not made.is_range and not made.is_long]
-    if len(wide) % WIDE_ENOUGH and narrow:
+    if wide and len(wide) % WIDE_ENOUGH and narrow:
         wide.append(narrow.pop())
-    tables = [row_table(table, document) for path, table in TABLES.items() if path != LIFE and group_key(path) == key]
+    tables = [
+        row_table(table, document, start)
+        for path, table in TABLES.items()
+        if path != MEMBERS and group_name(path) == name and belongs(path, task, start)
+        if first_step(path) not in from_whole
+    ]
     return Group(
+        name=name,
         key=key,
         title=str(title),
-        is_open=is_open(key, task) or any(group_key(path) == key for path in at_fault),
+        stays=f"{value_at(document, f'{start}name') if start else ''}/{task}/{name}",
+        is_open=is_open(name, task) or any(group_key(path) == key for path in at_fault),
         controls=tuple(narrow),
         wide=tuple(wide),
         more=more,
-        tables=tuple(table for table in tables if table.rows or table.path in OFFERED),
-        more_tables=tuple(table for table in tables if not table.rows and table.path not in OFFERED),
+        tables=tuple(table for table in tables if table.rows or table.declared in OFFERED),
+        more_tables=tuple(table for table in tables if not table.rows and table.declared not in OFFERED),
         switches=tuple(
-            Switch(f"off.{name}", switch_label(name), document.get(name) == "none")
-            for name in MAY_BE_OFF
-            if group_key(name) == key
+            Switch(f"off.{start}{one}", switch_label(one), value_at(document, start + one) == "none")
+            for one in MAY_BE_OFF
+            if group_name(one) == name and belongs(one, task, start) and one not in from_whole
         ),
+        inherited=tuple(
+            Inherited(start + section, words(SECTIONS[section]), section_words(document, section))
+            for section in from_whole
+            if section in sections_of(name)
+        ),
+        own=tuple(
+            Inherited(start + section, words(SECTIONS[section]))
+            for section in SHARED
+            if start and section in sections_of(name) and document.get(section) and section not in from_whole
+        ),
+        is_shared=task == "life" and name != "goal",
     )
+
+
+def fields_of(name: str, start: str) -> list[Field]:
+    """The fields of a part that stand in no list; of a member, what it is and when it begins come first."""
+    found = [one for one in FIELDS.values() if "*" not in one.path and group_name(one.path) == name]
+    if not start or name != "goal":
+        return found
+    return [*(FIELDS[path] for path in MEMBER_FIRST), *(one for one in found if one.path not in MEMBER_FIRST)]
+
+
+def place_of(path: str, start: str) -> str:
+    return start + path.removeprefix(f"{MEMBERS}.*.") if start else path
+
+
+def first_step(path: str) -> str:
+    return path.partition(".")[0]
+
+
+def belongs(path: str, task: str, start: str) -> bool:
+    """Whether a key can be said here: a life has its own keys, a member all but those of the whole."""
+    if start:
+        return first_step(path) not in OF_THE_WHOLE_ONLY or path in MEMBER_FIRST
+    return task != "life" or first_step(path) in OF_A_LIFE
+
+
+def inherited(document: Document, start: str) -> tuple[str, ...]:
+    """Sections that a member has from the whole, because it has none of its own."""
+    return tuple(one for one in SHARED if document.get(one) and not value_at(document, start + one))
+
+
+def section_words(document: Document, section: str) -> str:
+    """The first figures of a section, in short: `7B, 32, 4096`."""
+    if document.get(section) == "none":
+        return _("left out")
+    made = [
+        control(one, document) for one in FIELDS.values() if first_step(one.path) == section and "*" not in one.path
+    ]
+    shown = [f"{one.label} {one.value}" for one in made if one.is_given and not one.is_range]
+    return ", ".join(shown[:MOST_FIGURES])
 
 
 def switch_label(name: str) -> str:
@@ -137,7 +227,7 @@ def switch_label(name: str) -> str:
 
 
 def is_open(key: str, task: str) -> bool:
-    if key not in OPEN_FOR:
+    if key not in OPEN_FOR or (task == "life" and key not in OPEN_FOR_A_LIFE):
         return False
     tasks = OPEN_FOR[key]
     return tasks is None or task in tasks
@@ -145,7 +235,7 @@ def is_open(key: str, task: str) -> bool:
 
 def is_first(declared: Field, made: Control, key: str, task: str, at_fault: set[str]) -> bool:
     """Shown without opening anything: basic for the task, given, or wrong."""
-    if made.is_given or declared.path in at_fault:
+    if made.is_given or made.path in at_fault or declared.path in MEMBER_FIRST:
         return True
     fits = not declared.tasks or task in declared.tasks
     if key in ("goal", "work", "compute"):
@@ -154,13 +244,21 @@ def is_first(declared: Field, made: Control, key: str, task: str, at_fault: set[
 
 
 def group_key(path: str) -> str:
-    """The part of the form a place of the document belongs to."""
+    """The part of the form a place of the document belongs to, with the member it lies in."""
+    return member_start(path) + group_name(path)
+
+
+def group_name(path: str) -> str:
     pattern = pattern_of(path)
     if pattern in MOVED:
         return MOVED[pattern]
     known = FIELDS.get(pattern) or TABLES.get(pattern)
-    section = known.section if known else {"model_error": "goal"}.get(pattern, pattern.split(".")[0])
+    section = known.section if known else {"model_error": "goal"}.get(pattern, first_step(pattern))
     return next((key for key, (_title, sections) in GROUPS.items() if section in sections), "goal")
+
+
+def sections_of(name: str) -> tuple[str, ...]:
+    return GROUPS[name][1]
 
 
 def field_path(path: str) -> str:
@@ -181,19 +279,31 @@ def is_missing(fault: Fault) -> bool:
 def state_of(key: str, document: Document, faults: Iterable[Fault], warnings: int) -> State:
     """How a part of the form is doing, as a word and a colour."""
     mine = [fault for fault in faults if group_key(fault.path) == key]
-    wrong = [fault for fault in mine if not is_missing(fault)]
+    return state_for(mine, warnings) or (
+        State("ok", _("complete")) if is_given(key, document) else State("", _("from defaults"))
+    )
+
+
+def state_for(faults: Sequence[Fault], warnings: int) -> State | None:
+    """What there is to correct, to fill in or to think about."""
+    wrong = [fault for fault in faults if not is_missing(fault)]
     if wrong:
         return State(
             "over", ngettext("%(count)s to correct", "%(count)s to correct", len(wrong)) % {"count": len(wrong)}
         )
-    if mine:
-        return State("info", ngettext("%(count)s to fill in", "%(count)s to fill in", len(mine)) % {"count": len(mine)})
+    if faults:
+        return State(
+            "info", ngettext("%(count)s to fill in", "%(count)s to fill in", len(faults)) % {"count": len(faults)}
+        )
     if warnings:
         return State("warn", ngettext("%(count)s warning", "%(count)s warnings", warnings) % {"count": warnings})
-    _title, sections = GROUPS[key]
-    given = any(
-        value_at(document, one.path) not in (None, "")
-        for one in FIELDS.values()
-        if "*" not in one.path and one.section in sections
-    ) or any(value_at(document, path) for path, table in TABLES.items() if table.section in sections)
-    return State("ok", _("complete")) if given else State("", _("from defaults"))
+    return None
+
+
+def is_given(key: str, document: Document) -> bool:
+    """Whether a part says anything of its own."""
+    start = member_start(key)
+    sections = sections_of(key.removeprefix(start))
+    declared = [one.path for one in FIELDS.values() if "*" not in one.path and one.section in sections]
+    declared += [path for path, table in TABLES.items() if table.section in sections]
+    return any(value_at(document, start + path) not in (None, "", []) for path in declared)

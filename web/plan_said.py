@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,8 +10,10 @@ from django.utils.translation import gettext as _
 from core.errors import Fault
 from estimates.engine.plan import Plan
 from web.plan_fields import Document, words_of
-from web.plan_groups import GROUPS, State, field_path, group_key, is_missing, state_of
+from web.plan_groups import GROUPS, LIFE_GROUPS, State, field_path, group_key, is_missing, state_of
 from web.plan_hints import Said, hints_of
+from web.plan_members import member_state
+from web.plan_places import MEMBERS, member_start, member_starts
 
 PLACES = {
     "undertrained": "data.tokens",
@@ -44,7 +46,7 @@ PLACES = {
 
 def said_of(plan: Plan | None, answer: Mapping[str, Any] | None, faults: Sequence[Fault]) -> dict[str, Said]:
     """A sentence for every field that has one, by its path. A fault wins over a hint."""
-    said = hints_of(plan, answer) if plan is not None and answer is not None else {}
+    said = all_hints_of(plan, answer) if plan is not None and answer is not None else {}
     for fault in faults:
         place = field_path(fault.path)
         if place and is_missing(fault):
@@ -53,6 +55,18 @@ def said_of(plan: Plan | None, answer: Mapping[str, Any] | None, faults: Sequenc
             sentence = f"{fault.message} {accepted_text(fault)}".strip()
             said[place] = Said(sentence, "error")
     return said
+
+
+def all_hints_of(plan: Plan, answer: Mapping[str, Any]) -> dict[str, Said]:
+    """The hints of a plan, or those of every member of a life plan at its place."""
+    if not plan.members:
+        return hints_of(plan, answer)
+    found = zip(plan.members, answer["members"], strict=True)
+    return {
+        f"{MEMBERS}.{number}.{path}": said
+        for number, (member, own) in enumerate(found)
+        for path, said in hints_of(member.plan, own).items()
+    }
 
 
 def accepted_text(fault: Fault) -> str:
@@ -66,12 +80,31 @@ def warning_group(warning: Mapping[str, Any]) -> str:
 def notices_of(answer: Mapping[str, Any] | None) -> dict[str, list[str]]:
     """The warnings of an answer as sentences, by the part of the form they belong to."""
     found: dict[str, list[str]] = {key: [] for key in GROUPS}
-    for warning in answer["warnings"] if answer else ():
-        found[warning_group(warning)].append(words_of(warning["message"], warning["message_zh"]))
+    members = answer.get("members") if answer else None
+    if answer and members is None:
+        put_notices(found, answer["warnings"], "")
+    for number, member in enumerate(members or ()):
+        put_notices(found, member["warnings"], f"{MEMBERS}.{number}.")
     return found
 
 
-def states_of(document: Document, answer: Mapping[str, Any] | None, faults: Sequence[Fault]) -> dict[str, State]:
-    """How each part of the form is doing."""
-    notices = notices_of(answer)
-    return {key: state_of(key, document, faults, len(notices[key])) for key in GROUPS}
+def put_notices(found: dict[str, list[str]], warnings: Sequence[Mapping[str, Any]], start: str) -> None:
+    for warning in warnings:
+        sentence = words_of(warning["message"], warning["message_zh"])
+        found.setdefault(start + warning_group(warning), []).append(sentence)
+
+
+def states_of(
+    document: Document, notices: Mapping[str, Sequence[str]], faults: Sequence[Fault], shown: Iterable[str] = ()
+) -> dict[str, State]:
+    """How each part of the form is doing, and each member of a life plan; of those that are shown, each part."""
+    if document.get("task") != "life":
+        return {key: state_of(key, document, faults, len(notices[key])) for key in GROUPS}
+    states = {key: state_of(key, document, faults, 0) for key in LIFE_GROUPS}
+    for start in member_starts(document):
+        own = {key: len(said) for key, said in notices.items() if member_start(key) == start}
+        states[start.removesuffix(".")] = member_state(start.removesuffix("."), faults, sum(own.values()))
+        if start.removesuffix(".") in shown:
+            keys = [start + key for key in GROUPS]
+            states |= {key: state_of(key, document, faults, own.get(key, 0)) for key in keys}
+    return states

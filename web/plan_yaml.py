@@ -10,8 +10,8 @@ import yaml
 
 from estimates.engine.fields import FIELDS
 from estimates.engine.reading import NULLS
-from web.plan_fields import pattern_of
 from web.plan_numbers import number_text, plain_text
+from web.plan_places import pattern_of
 
 
 class PlanDumper(yaml.SafeDumper):

@@ -7,7 +7,7 @@ for what was posted, `preview` for the address that answers while one types.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -33,7 +33,7 @@ from estimates.engine.plan import Plan, PlanRefused, parse_plan
 from estimates.models import Accelerator, Estimate, Price, PriceKind
 from estimates.wording import fault_in_language
 from teams.models import Project
-from web import plan_fields, plan_reshaping
+from web import plan_fields, plan_members, plan_reshaping
 from web.plan_card import card_of
 from web.plan_fields import Document
 from web.plan_groups import groups_of, is_missing
@@ -133,19 +133,29 @@ def template_document(name: str) -> Mapping[str, Any] | None:
 
 def document_from_post(post: QueryDict) -> Document | str:
     """The posted plan: keys and values from the form, or the text where it was edited as YAML."""
-    return str(post[YAML_NAME]) if YAML_NAME in post else plan_fields.document_of(post)
+    return str(post[YAML_NAME]) if YAML_NAME in post else plan_members.fitting(filled_in(post))
+
+
+def filled_in(post: QueryDict) -> Document:
+    """What the form says, with what it carries along for another task."""
+    return plan_members.renamed(plan_fields.document_of(post), post)
 
 
 def outcome_of(document: Document | str, *, day: date) -> Outcome:
     """Estimate a document at the prices of a day. Nothing is kept."""
     started = time.perf_counter()
     try:
-        plan = parse_plan(plan_reshaping.estimable(document))
+        plan = parse_plan(document if isinstance(document, str) else plan_reshaping.estimable(document))
         answer = queries.answer_for(plan, prices_on=day)
     except PlanRefused as refused:
-        faults = tuple(fault_in_language(fault) for fault in refused.faults)
-        return Outcome(document if isinstance(document, dict) else {}, faults)
+        return refused_outcome(document, refused)
     return Outcome(dict(plan.document), plan=plan, answer=answer, seconds=time.perf_counter() - started)
+
+
+def refused_outcome(document: Document | str, refused: PlanRefused) -> Outcome:
+    """What is wrong with a document, each fault where the form has its field."""
+    kept = document if isinstance(document, dict) else {}
+    return Outcome(kept, plan_members.with_places(map(fault_in_language, refused.faults), kept))
 
 
 def form_context(
@@ -156,33 +166,40 @@ def form_context(
     outcome: Outcome | None = None,
     estimate: Estimate | None = None,
     as_yaml: bool = False,
+    shown: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What `web/plans/_editor.html` needs: the form filled in, and the estimate of it.
 
     `headroom` is what the project's lines have left, in the plan's currency; `preview_url` is where the form asks for
-    the estimate as one types; `estimate` is the draft that is being edited, whose history is shown. A text that cannot
-    be read, and a life plan, are shown as YAML.
+    the estimate as one types; `estimate` is the draft that is being edited, whose history is shown; `shown` are the
+    members of a life plan that stand open. A text that cannot be read is shown as it is.
     """
     found = outcome or outcome_of(document, day=today())
     is_text = isinstance(document, str) and found.plan is None
     filled = document if isinstance(document, dict) else found.document
-    only_yaml = is_text or str(filled.get("task")) == "life"
-    is_yaml = as_yaml or only_yaml
+    is_yaml = as_yaml or is_text
+    members = [] if is_yaml else plan_members.members_of(filled, found.faults, shown)
     return {
-        "plan_yaml": (document if is_text else yaml_of(filled)) if is_yaml else "",
+        "plan_yaml": (document if is_text else yaml_of(plan_members.fitting(filled))) if is_yaml else "",
         "is_yaml": is_yaml,
-        "only_yaml": only_yaml,
         "groups": [] if is_yaml else groups_of(filled, found.faults),
+        "members": members,
+        "task": str(filled.get("task") or ""),
+        "is_life": filled.get("task") == "life",
+        "member_tasks": plan_members.member_tasks(),
+        "carried": [] if is_yaml else plan_members.kept_parts(filled),
         "lists": {} if is_yaml else value_lists(),
         "preview_url": preview_url or reverse("plan-preview"),
         "estimate": estimate,
         "history": history_of(estimate) if estimate is not None else [],
-        **preview_context(found, headroom=headroom),
+        **preview_context(found, headroom=headroom, shown=[member.place for member in members if member.groups]),
     }
 
 
-def preview_context(found: Outcome, *, headroom: Decimal | None = None) -> dict[str, Any]:
+def preview_context(found: Outcome, *, headroom: Decimal | None = None, shown: Sequence[str] = ()) -> dict[str, Any]:
     """What the parts need that follow as one types."""
+    notices = notices_of(found.answer)
+    states = states_of(found.document, notices, found.faults, shown)
     card = None
     if found.plan is not None and found.answer is not None:
         card = card_of(found.plan, found.answer, headroom=headroom, seconds=found.seconds)
@@ -190,18 +207,26 @@ def preview_context(found: Outcome, *, headroom: Decimal | None = None) -> dict[
         "outcome": found,
         "card": card,
         "said": said_of(found.plan, found.answer, found.faults),
-        "states": states_of(found.document, found.answer, found.faults),
-        "notices": notices_of(found.answer),
+        "states": states,
+        "parts": [key for key in states if plan_members.number_of(found.document, key) is None],
+        "notices": notices,
+        "member_totals": plan_members.member_totals(found.answer, str(found.document.get("currency") or "USD")),
     }
 
 
 def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpResponse:
-    """The estimate, the hints and the faults for the posted form, as parts that htmx puts in their places."""
+    """The estimate, the hints and the faults for the posted form, as parts that htmx puts in their places.
+
+    Nothing where the form was drawn for another task: it is being drawn again, and the estimate comes with it.
+    """
     document = document_from_post(request.POST)
+    if isinstance(document, dict) and document.get("task") != request.POST.get("drawn_for", document.get("task")):
+        return HttpResponse(status=204)
     found = outcome_of(document, day=today())
-    context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom)}
+    shown = request.POST.getlist(plan_members.SHOWN)
+    context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom, shown=shown)}
     before = request.POST.get("said", "").split()
-    context["replaced"] = plan_reshaping.replaced_words(before, context["said"], found.document)
+    context["replaced"] = plan_reshaping.replaced_words(before, context["said"], found.document, shown)
     return render(request, "web/plans/_preview.html", context)
 
 
@@ -230,14 +255,41 @@ def plan_preview(request: HttpRequest) -> HttpResponse:
 @require_POST
 def plan_shape(request: HttpRequest) -> HttpResponse:
     """The form in another shape: a row more or less, a range in three inputs, another task, as YAML."""
-    document = document_from_post(request.POST)
-    ask = request.GET
-    if isinstance(document, dict):
-        document = plan_reshaping.reshaped(document, ask)
-    elif ask.get("view") == "form":
-        document = readable(document)
-    context = form_context(document, preview_url=request.POST.get("preview_url", ""), as_yaml=ask.get("view") == "yaml")
+    ask, post = request.GET, request.POST
+    document: Document | str = str(post[YAML_NAME]) if YAML_NAME in post else filled_in(post)
+    shown = plan_members.moved(post.getlist(plan_members.SHOWN), ask)
+    if isinstance(document, str):
+        document = readable(document) if ask.get("view") == "form" else document
+    else:
+        document = plan_reshaping.reshaped(as_life(document, post.get("drawn_for", "")), ask)
+        if ask.get("member") in plan_members.MEMBER_TASKS:
+            shown.append(plan_members.add_member(document, ask["member"]))
+    context = form_context(
+        document, preview_url=post.get("preview_url", ""), as_yaml=ask.get("view") == "yaml", shown=shown
+    )
     return render(request, "web/plans/_reshaped.html", context)
+
+
+def as_life(document: Document, drawn_for: str) -> Document:
+    """A plan of one task that has just become a life keeps what it said, as its first member."""
+    became = document.get("task") == "life" and drawn_for not in ("", "life")
+    return plan_members.wrapped(document, drawn_for) if became else document
+
+
+@login_required
+@require_POST
+def plan_member(request: HttpRequest) -> HttpResponse:
+    """One member of a life plan with all its parts."""
+    document, place = filled_in(request.POST), request.GET.get("place", "")
+    if plan_members.number_of(document, place) is None:
+        return HttpResponse(status=404)
+    found = outcome_of(document, day=today())
+    context = {
+        "member": plan_members.member_of(document, f"{place}.", found.faults, False),
+        "lists": value_lists(),
+        **preview_context(found, shown=[place]),
+    }
+    return render(request, "web/plans/_member_parts.html", context)
 
 
 def readable(text: str) -> Document | str:
@@ -269,6 +321,7 @@ def plan_history(request: PersonRequest, pk: int) -> HttpResponse:
 
 urlpatterns = [
     path("plans/history/<int:pk>/", plan_history, name="plan-history"),
+    path("plans/member/", plan_member, name="plan-member"),
     path("plans/preview/", plan_preview, name="plan-preview"),
     path("plans/shape/", plan_shape, name="plan-shape"),
     path("plans/why/", plan_why, name="plan-why"),

@@ -24,10 +24,10 @@ from budgets.queries import line_statuses, proposals_waiting_for
 from budgets.services import proposals as services
 from core.errors import DomainError
 from estimates.engine.plan import PlanRefused
-from estimates.wording import fault_in_language
 from teams import permissions
 from teams.models import Organisation, Project, Role, User
 from web import decisions, plans
+from web.plan_members import SHOWN
 from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
@@ -171,9 +171,7 @@ def saved(request: PersonRequest, document: Any, project: Project, found: Propos
         else:
             services.save_plan(found, by=request.user, plan=document, **given(asked))
     except PlanRefused as refused:
-        faults = tuple(fault_in_language(fault) for fault in refused.faults)
-        outcome = plans.Outcome(document if isinstance(document, dict) else {}, faults)
-        return editor(request, document, project, form, found, outcome=outcome)
+        return editor(request, document, project, form, found, outcome=plans.refused_outcome(document, refused))
     except DomainError as refused:
         form.add_error(None, refused.message)
         return editor(request, document, project, form, found)
@@ -205,6 +203,7 @@ def editor(
         outcome=outcome,
         estimate=last.estimate if last else None,
         as_yaml=is_text(request),
+        shown=request.POST.getlist(SHOWN),
     )
     words |= {
         "form": form,

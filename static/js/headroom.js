@@ -47,3 +47,15 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.max = event.detail.total;
   bar.value = event.detail.loaded;
 });
+
+/* What stands open in a part of the page stays open when the server draws that part again. */
+let stood = new Map();
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const parts = event.detail.target.querySelectorAll("details[data-stays]");
+  stood = new Map([...parts].map((part) => [part.dataset.stays, part.open]));
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  event.detail.target.querySelectorAll("details[data-stays]").forEach((part) => {
+    if (stood.has(part.dataset.stays)) part.open = stood.get(part.dataset.stays);
+  });
+});

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from estimates.models import Estimate
 from tests import browser
 from tests.estimates import factories
 from tests.web.test_in_browser import Visitor
@@ -124,3 +125,63 @@ def test_on_a_narrow_screen_the_total_stays_in_sight(stage, prices, chromium, li
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert narrow.violations == []
     narrow.context.close()
+
+
+def test_a_life_plan_is_made_in_the_form_from_nothing_to_a_saved_draft(stage, visitor):
+    page = visitor.goto(f"/proposals/new/?project={stage.project.slug}")
+    page.select_option("#field-task", "life")
+    page.get_by_role("button", name="Vector store").click()
+    expect(page.locator("#field-members-0-name")).to_have_value("Vector store")
+    page.get_by_role("button", name="Data work").click()
+    corpus = page.locator("#member-members-1")
+    expect(corpus.locator("#field-members-1-after")).to_have_value("")
+    corpus.get_by_role("button", name="Move up").click()
+    expect(page.locator("#field-members-0-name")).to_have_value("Data work")
+    page.fill("#field-members-0-name", "corpus")
+    page.locator("#group-members-0-work-more > summary").click()
+    page.fill("#field-members-0-data-licence_cost", "5000")
+    expect(page.locator("#said-members-1-vectors-count")).to_contain_text("needed")
+    page.fill("#field-members-1-vectors-count", "1M")
+    expect(page.locator("#estimate .value")).to_contain_text("USD")
+    # 5,000 of licences, and 20 GB of logs a day, kept for 30 days at 0.02 a GB
+    expect(page.locator("#total-members-0")).to_contain_text("5,012 USD")
+
+    page.get_by_role("button", name="Save draft").click()
+    expect(page.get_by_text("Saved. It is a draft until you submit it.")).to_be_visible()
+
+    kept = Estimate.objects.get().plan
+    assert [(member["name"], member["task"]) for member in kept["members"]] == [
+        ("corpus", "data_work"),
+        ("Vector store", "vector_store"),
+    ]
+    assert visitor.violations == []
+
+
+def test_a_closed_member_keeps_what_it_says_and_opens_with_it(stage, visitor):
+    page = visitor.goto(f"/proposals/new/?project={stage.project.slug}&template=life")
+    service = page.locator("#member-members-4")
+    expect(page.locator("#field-members-4-inference-requests_per_day")).to_have_count(0)
+
+    page.get_by_role("button", name="Evaluation", exact=True).click()
+    expect(page.locator("#member-members-6")).to_be_visible()
+    service.locator("> summary").click()
+
+    expect(page.locator("#field-members-4-inference-requests_per_day")).to_have_value("400000")
+    expect(page.locator("#field-members-4-after")).to_have_value("assistant")
+    assert visitor.violations == []
+
+
+def test_a_plan_that_becomes_a_life_keeps_what_was_typed_as_its_first_member(form, visitor):
+    form.select_option("#field-task", "life")
+
+    member = form.locator("#member-members-0")
+    member.locator("> summary").click()
+    expect(form.locator("#field-members-0-data-tokens")).to_have_value("33.912B")
+    expect(form.locator("#field-members-0-compute-count")).to_have_value("8")
+    expect(form.locator("#estimate .value")).to_contain_text("USD")
+
+    form.select_option("#field-task", "pretrain")
+    expect(form.locator("#member-members-0")).to_have_count(0)
+    form.select_option("#field-task", "life")
+    expect(form.locator("#member-members-0 > summary")).to_contain_text("Pretraining")
+    assert visitor.violations == []
