@@ -25,7 +25,7 @@ from .reading.times import DATE_ORDERS
 
 OF_THE_SOURCE = ("meaning", "money", "part_of")
 """Settings that are columns of `Source`, and may be given with one delivery too."""
-OF_THE_DELIVERY = ("issued_at", "billing_period")
+OF_THE_DELIVERY = ("format", "issued_at", "billing_period")
 """Settings that say something about one file, and are never kept for the next."""
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -34,6 +34,8 @@ TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 class Settings:
     """How the files of a source are read. Every field is optional, and a name of `--setting`."""
 
+    format: str = ""
+    """Of one delivery: it overrules what the content looks like."""
     currency: str = ""
     timezone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     date_order: str = ""

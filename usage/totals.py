@@ -17,6 +17,7 @@ from core.vocabulary import Basis
 from teams.models import Project
 
 from .daily import LIVE_AT, LIVE_NOW, MEASURES, PLACED_AT, PLACED_NOW, days_of_records
+from .formats import service
 from .models import Source
 
 DIMENSIONS = {
@@ -57,6 +58,17 @@ JOINS = """
 """
 MONEY_ONCE = "CASE WHEN s.part_of_id IS NULL THEN x.currency ELSE '' END"
 """A part of another source only splits that one's money: it counts where the part itself is asked for, else not."""
+COLUMNS_OF_ROWS = (
+    "key_set_id",
+    "known_from_id",
+    "known_until_id",
+    "usage_start",
+    "usage_end",
+    "billing_month",
+    "currency",
+    "job",
+)
+"""What days of records read of a row beside its measures."""
 OF_THE_JOB = {"run", "resource"}
 """Dimensions that need the job of each record."""
 
@@ -100,7 +112,7 @@ def usage_totals(question: Question) -> tuple[Group, list[Group]]:
     check(question)
     whole = Group({})
     groups: dict[tuple[Any, ...], Group] = {}
-    for row in _rows(question):
+    for row in [*_rows(question), *_counts_beside(question)]:
         key = {name: row[f"by_{name}"] for name in question.by}
         group = groups.setdefault(tuple(key.values()), Group(key))
         for sums in (whole, group):
@@ -124,14 +136,38 @@ def check(question: Question) -> None:
         raise DomainError(_("The question cannot be answered."), faults=faults)
 
 
-def _rows(question: Question) -> list[dict[str, Any]]:
+def _counts_beside(question: Question) -> list[dict[str, Any]]:
+    """Tokens, timeouts and cache hits, which rows of services carry beside their requests."""
+    services = Source.objects.filter(format=service.FORMAT.slug)
+    if question.source:
+        services = services.filter(slug=question.source)
+    if not services.exists():
+        return []
+    found = []
+    for name in service.COUNTS_BESIDE:
+        for row in _rows(question, records=_records_of_counts(name, _records(question)), unit=f"'{name}'"):
+            found.append({**row, "rows": 0})
+    return found
+
+
+def _records_of_counts(name: str, records: str) -> str:
+    """The records of services with one of their counts as the quantity, and nothing else."""
+    others = ", ".join(f"NULL::numeric AS {measure}" for measure in MEASURES if measure != "quantity")
+    return (
+        f"(SELECT {', '.join(COLUMNS_OF_ROWS)}, {others}, (extra->>'{name}')::numeric AS quantity"
+        f" FROM {records} AS all_ WHERE extra ? '{name}' AND scope_id IN (SELECT c.id FROM usage_scope c"
+        f" JOIN usage_source s ON s.id = c.source_id WHERE s.format = '{service.FORMAT.slug}'))"
+    )
+
+
+def _rows(question: Question, *, records: str = "", unit: str = "m.unit") -> list[dict[str, Any]]:
     names = [f"by_{name}" for name in question.by] + ["currency_", "unit_"]
     currency = "x.currency" if question.source else MONEY_ONCE
-    expressions = [DIMENSIONS[name] for name in question.by] + [currency, "m.unit"]
+    expressions = [DIMENSIONS[name] for name in question.by] + [currency, unit]
     at_a_time = question.known_at is not None
     sql = days_of_records(
         expressions,
-        records=_records(question),
+        records=records or _records(question),
         live=LIVE_AT if at_a_time else LIVE_NOW,
         placed=PLACED_AT if at_a_time else PLACED_NOW,
         joins=JOINS,

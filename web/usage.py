@@ -23,7 +23,7 @@ from teams.models import Organisation, Project
 from usage import overview, queries, services
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Source
-from web import bookings, feeds, imports, restatements, rules
+from web import bookings, feeds, imports, restatements, rules, serving
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -192,5 +192,6 @@ urlpatterns = [
     *bookings.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
+    *serving.urlpatterns,
     *restatements.urlpatterns,
 ]

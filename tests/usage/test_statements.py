@@ -287,3 +287,12 @@ def test_parts_add_up_to_the_sources_in_every_currency():
     assert found["EUR"].sources == 7
     assert found["USD"].sources == Decimal("0.0000000010000000000000000000000001")
     assert all(each.holds for each in found.values())
+
+
+def test_a_delivery_that_names_its_format_is_read_by_it():
+    known = deliver(factories.source("a"), focus({}), format="focus")
+    other = deliver(factories.source("b"), focus({}), format="aws-cur")
+
+    assert (known["status"], known["format"]) == ("live", "focus")
+    assert other["status"] == "refused"
+    assert "lineItem/UnblendedCost" in {error["column"] for error in other["errors"]}

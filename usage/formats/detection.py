@@ -28,6 +28,7 @@ from . import (
     oci,
     opencost,
     openshift,
+    service,
     slurm_json,
     slurm_text,
     sreport,
@@ -52,6 +53,7 @@ FORMATS: tuple[Format, ...] = (
     kubecost.FORMAT,
     openshift.FORMAT,
     dcgm.FORMAT,
+    service.FORMAT,
     generic_csv.FORMAT,
 )
 HEAD = 1 << 16

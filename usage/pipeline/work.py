@@ -156,7 +156,7 @@ class Work:
     def _read_and_swap(self, settings: Settings, file: Delivery, *, fast: bool, pad: bool) -> None:
         changes_before = self._source.changes
         self._phase("reading")
-        live = self._live(fast)
+        live = self._live(settings, fast)
         self._staging.create()
         context = Pass(
             delivery=self._delivery,
@@ -170,7 +170,7 @@ class Work:
             tell=self._tell,
             pad_short_rows=pad,
         )
-        wanted = self._delivery.settings.get("format") or self._source.format
+        wanted = settings.format or self._source.format
         try:
             read_delivery(context, file, wanted)
         finally:
@@ -194,16 +194,16 @@ class Work:
         if reading is not None:
             self._delivery.format, self._delivery.format_reason = reading.format.slug, reading.reason
 
-    def _live(self, fast: bool) -> LiveRows | None:
+    def _live(self, settings: Settings, fast: bool) -> LiveRows | None:
         """Fingerprints of what is live, where a statement may be delivered again and its rows do not hang on prices."""
         if self._rates is not None:
             return None
         same_reader = self._source.imports.filter(reading=self._delivery.reading, live_at__isnull=False).exists()
-        meaning = self._delivery.settings.get("meaning") or self._source.meaning
+        meaning = settings.meaning or self._source.meaning
         newer = self._source.scopes.filter(issued_at__gt=self._delivery.ordered_by).exists()
         if not fast or not same_reader or newer or meaning != Meaning.STATEMENT:
             return None
-        wanted = self._delivery.settings.get("format") or self._source.format
+        wanted = settings.format or self._source.format
         if wanted and format_named(wanted).whole_file:
             return None
         return live_rows(self._source)

@@ -26,7 +26,7 @@ from .pages import PageFault, largest_pages
 
 MAGIC, ENCRYPTED = b"PAR1", b"PARE"
 SHORTEST = 12
-ROWS_AT_ONCE = 1_000
+ROWS_AT_ONCE = 4_000
 BLOCK = 1 << 20
 LARGEST_PAGE, LARGEST_DICTIONARY = 1 << 27, 1 << 24
 MOST_VALUES_OF_A_ROW = 10_000
@@ -159,8 +159,7 @@ def texts_of(column: arrow.Array) -> list[str]:
     """Every value of one column as a bill in CSV would write it."""
     kind = column.type
     if arrow.types.is_dictionary(kind):
-        words = [*texts_of(column.dictionary), ""]
-        return [words[-1 if index is None else index] for index in column.indices.to_pylist()]
+        return words_of(column)
     if arrow.types.is_null(kind):
         return [""] * len(column)
     if arrow.types.is_timestamp(kind):
@@ -173,6 +172,16 @@ def texts_of(column: arrow.Array) -> list[str]:
         ]
     write = writer_of(kind)
     return ["" if value is None else write(value) for value in column.to_pylist()]
+
+
+def words_of(column: arrow.DictionaryArray) -> list[str]:
+    """The values of a column that names them by number; of a large dictionary only those that occur are made."""
+    places = column.indices.to_pylist()
+    wanted = sorted({place for place in places if place is not None})
+    words = texts_of(column.dictionary.take(arrow.array(wanted, arrow.int64())))
+    by_place: dict[int | None, str] = dict(zip(wanted, words, strict=True))
+    by_place[None] = ""
+    return [by_place[place] for place in places]
 
 
 def writer_of(kind: arrow.DataType) -> Callable[[Any], str]:

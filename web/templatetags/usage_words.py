@@ -31,6 +31,9 @@ WARNINGS = {
     "instance_type_unknown": gettext_lazy("Instance types without a known number of accelerators"),
     "bytes_replaced": gettext_lazy("Bytes that are no text were replaced in free text"),
     "effective_far_from_billed": gettext_lazy("Effective and billed cost differ without a commitment that explains it"),
+    "latency_in_milliseconds": gettext_lazy("A latency without a unit was taken as milliseconds"),
+    "totals_of_the_hour": gettext_lazy("Columns called total were taken as what the hour added"),
+    "more_than_requests": gettext_lazy("More timeouts or cache hits than requests"),
     "price_missing": gettext_lazy("No price for the day of use: the row carries no money"),
 }
 
@@ -45,6 +48,24 @@ def import_state(delivery: Import) -> SafeString:
 def warning_text(kind: str) -> str:
     """What a kind of warning means."""
     return str(WARNINGS.get(kind) or kind.replace("_", " "))
+
+
+@register.simple_tag
+def how_many(number: Decimal | None) -> str:
+    """How many: all digits below ten thousand, then three and a word; a dash where nobody knows."""
+    if number is None:
+        return figures.NOTHING
+    return figures.compact_text(number.quantize(Decimal(1)) if abs(number) < 10_000 else number)
+
+
+@register.simple_tag
+def milliseconds(number: Decimal | None) -> str:
+    """A latency as read: `850 ms`, `2.40 s`."""
+    if number is None:
+        return figures.NOTHING
+    if number >= 1000:
+        return f"{figures.grouped(number / 1000, 2)} s"
+    return f"{figures.grouped(number, 0)} ms"
 
 
 @register.simple_tag
