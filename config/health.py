@@ -7,11 +7,14 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
+from usage.models import Silence
+
 
 def health(request: HttpRequest) -> JsonResponse:
-    """200 when both answer, else 503; the body says which."""
+    """200 when both answer, else 503; the body says which, and how many sources are silent that should not be."""
     answers = {"database": database_answers(), "broker": broker_answers()}
-    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+    silent = Silence.objects.open().count() if answers["database"] else None
+    return JsonResponse({**answers, "silent_sources": silent}, status=200 if all(answers.values()) else 503)
 
 
 def database_answers() -> bool:

@@ -202,6 +202,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 60},
     },
+    "notice sources and lines without data": {"task": "overruns.tasks.watch_silence", "schedule": 300.0},
     "judge lines that were touched": {"task": "overruns.tasks.judge_touched", "schedule": 5.0},
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},

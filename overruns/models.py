@@ -131,3 +131,34 @@ class Forecast(models.Model):
 
     def __str__(self) -> str:
         return f"{self.line}: {self.p50} ({self.p10} to {self.p90})"
+
+
+class LineSilenceQuerySet(models.QuerySet["LineSilence"]):
+    def visible_to(self, user: User | AnonymousUser) -> LineSilenceQuerySet:
+        return self.filter(line__project__in=Project.objects.visible_to(user))
+
+    def open(self) -> LineSilenceQuerySet:
+        """Those that last."""
+        return self.filter(ended_at__isnull=True)
+
+
+class LineSilence(models.Model):
+    """A time in which nothing was known of a line's newest cost, because a source that feeds it brought nothing."""
+
+    line = models.ForeignKey(BudgetLine, models.CASCADE, related_name="silences")
+    known_until = models.DateTimeField(help_text=_("The end of the newest usage that was known."))
+    noticed_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    objects = LineSilenceQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-noticed_at", "-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["line"], condition=Q(ended_at__isnull=True), name="one_silence_of_a_line_at_a_time"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.line}: {self.known_until}"

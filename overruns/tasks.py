@@ -9,11 +9,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from budgets.models import BudgetLine
-from usage import rerating
+from usage import rerating, silence
 from usage import services as usage
 from usage.feeds import services as feeds
 
 from . import services
+from .silence import watch_lines
 
 TAKE_UP_SECONDS = 60
 """A message that no worker took in this time is dropped; the clock has sent others since."""
@@ -53,6 +54,13 @@ def look_where_due() -> None:
     """Look where sources deliver by themselves; what is found is taken up as any other import."""
     if feeds.look_where_due(timezone.now()):
         take_up_imports()
+
+
+@shared_task
+def watch_silence() -> None:
+    """Notice sources and lines without data, and tell people once."""
+    silence.watch_sources(now=timezone.now())
+    watch_lines(now=timezone.now())
 
 
 def import_soon(import_id: int) -> None:

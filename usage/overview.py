@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 
 from django.db import connection
@@ -18,6 +18,7 @@ from teams.models import Project
 from .daily import BEARS_MONEY
 from .models import AllocationRule, Import, Source
 from .queries import daily_rows, fresh_by_source
+from .silence import is_silent, last_data
 
 
 @dataclass
@@ -113,6 +114,7 @@ class SourceRow:
     last: Import | None
     fresh_until: datetime | None
     is_silent: bool
+    data_at: datetime
 
 
 def source_rows(sources: Sequence[Source], *, now: datetime) -> list[SourceRow]:
@@ -121,13 +123,13 @@ def source_rows(sources: Sequence[Source], *, now: datetime) -> list[SourceRow]:
     ids = dict(Source.objects.filter(pk__in=[source.pk for source in sources]).values_list("id", Subquery(newest)))
     imports = Import.objects.in_bulk([number for number in ids.values() if number])
     fresh = fresh_by_source([source.pk for source in sources])
+    data = last_data(sources)
     rows = []
     for source in sources:
         last = imports.get(ids.get(source.pk))
-        limit = source.silent_after_hours
-        since = last.received_at if last else source.created_at
-        silent = bool(limit) and now - since > timedelta(hours=limit or 0)
-        rows.append(SourceRow(source, last, fresh.get(source.pk), silent))
+        rows.append(
+            SourceRow(source, last, fresh.get(source.pk), is_silent(source, data[source.pk], now), data[source.pk])
+        )
     return rows
 
 

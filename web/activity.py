@@ -38,7 +38,7 @@ KINDS = [
 VERBS_OF_KIND = {
     "proposal": ("proposal.", "step."),
     "line": ("line.", "threshold.", "money.", "hold."),
-    "import": ("import.", "source.", "booking.", "bookings.", "rule.", "rules.", "run."),
+    "import": ("import.", "source.", "feed.", "booking.", "bookings.", "rule.", "rules.", "run."),
     "price": ("price.", "prices.", "estimate.", "accelerator."),
     "flag": ("flag.", "retrospective.", "action."),
     "project": ("project.", "person.", "token."),

@@ -24,7 +24,7 @@ from overruns.models import Flag
 from retrospectives.models import Retrospective
 from teams import permissions
 from teams.models import Activity, Organisation, Project, ProjectQuerySet, Role, User
-from usage.models import Import
+from usage.models import Import, Silence
 from web.activity import latest_lines
 from web.requests import PersonRequest
 
@@ -83,6 +83,7 @@ def home(request: PersonRequest) -> HttpResponse:
         "retrospectives": retrospectives.select_related("project")[:LENGTH],
         "lines": latest_lines(Activity.objects.visible_to(user), LENGTH),
         "imports": Import.objects.select_related("source")[:LENGTH] if doors["may_import"] else [],
+        "silences": Silence.objects.open().select_related("source")[:LENGTH] if doors["may_import"] else [],
         "steps": first_steps(visible),
         **doors,
     }

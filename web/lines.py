@@ -215,6 +215,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "page": page,
         "partners": transfer_partners(page.object_list),  # type: ignore[arg-type]
         "thresholds": threshold_rows(found),
+        "silence": found.silences.open().first(),
         "missing": [f"{currency} {month}" for month, currency in row.status.rates_missing],
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from budgets.models import BudgetLine, ProposalVersion
 from core.errors import DomainError
-from overruns.models import Flag
+from overruns.models import Flag, LineSilence
 from teams import labels, permissions
 from teams import services as team_services
 from teams.models import CURRENCY_CHOICES, Activity, CostCentre, Organisation, Project, Role, Team, User
@@ -174,6 +174,7 @@ def project(request: PersonRequest, slug: str) -> HttpResponse:
         "burn": burn,
         "runs_out": outlook.passes(chosen.status.budget) if outlook and chosen else None,
         "notice": worst_notice(rows),
+        "silence": LineSilence.objects.open().filter(line__project=found).order_by("known_until").first(),
         "asked": asked_of(found),
         "said": latest_lines(Activity.objects.filter(project=found), HAPPENED),
         "missing": sorted({f"{currency} {month}" for row in rows for month, currency in row.status.rates_missing}),

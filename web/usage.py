@@ -14,15 +14,16 @@ from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.views.decorators.http import require_POST
 
 from core.errors import DomainError
 from core.months import Month
 from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project
-from usage import overview, queries, services
+from usage import overview, queries, services, silence
 from usage.formats.detection import FORMATS
-from usage.models import Feed, Import, Meaning, Money, Source
+from usage.models import Feed, Import, Meaning, Money, Silence, Source
 from web import bookings, feeds, imports, restatements, rules, serving
 from web.forms import refuse
 from web.requests import PersonRequest
@@ -177,10 +178,29 @@ def source(request: PersonRequest, slug: str) -> HttpResponse:
             "row": overview.source_rows([found], now=timezone.now())[0],
             "scopes": found.scopes.select_related("live").order_by("-month", "key")[:100],
             "imports": found.imports.all()[:RECENT],
+            "expects": permissions.may_allocate(request.user),
+            "silences": Silence.objects.filter(source=found)[:RECENT],
             "feed": Feed.objects.filter(source=found).first(),
             "delivers": permissions.may_import_usage(request.user),
         },
     )
+
+
+@login_required
+@require_POST
+def source_expected(request: PersonRequest, slug: str) -> HttpResponse:
+    """Say how often a source is expected to bring data."""
+    found = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
+    text = request.POST.get("hours", "").strip()
+    try:
+        silence.expect_source(found, by=request.user, hours=int(text) if text else None)
+    except ValueError:
+        messages.error(request, _("Write whole hours such as 24, or nothing."))
+    except DomainError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, _("Saved. Operators are told once when it stays silent for longer."))
+    return redirect("source", slug)
 
 
 urlpatterns = [
@@ -188,6 +208,7 @@ urlpatterns = [
     path("usage/sources/", source_list, name="source-list"),
     path("usage/sources/new/", source_new, name="source-new"),
     path("usage/sources/<slug:slug>/", source, name="source"),
+    path("usage/sources/<slug:slug>/expected/", source_expected, name="source-expected"),
     *feeds.urlpatterns,
     *bookings.urlpatterns,
     *imports.urlpatterns,

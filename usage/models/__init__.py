@@ -7,6 +7,7 @@ from .imports import Import, RejectedRow, Scope
 from .records import KeySet, Meter, Record
 from .rollup import DailyUsage, Touched
 from .schedules import Feed, FeedFile
+from .silences import Silence
 from .sources import Meaning, Money, Source
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "RunMetric",
     "Scope",
+    "Silence",
     "Source",
     "Touched",
 ]
