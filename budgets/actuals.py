@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 
 from usage.daily import BEARS_MONEY
+from usage.queries import daily_rows
 
 COUNTED = "ARRAY[line.category, CASE line.category WHEN 'compute' THEN 'hidden' ELSE line.category END]::varchar[]"
 """The categories whose cost a line carries: hidden causes of computing count on the compute line."""
 COST_OF_LINES = f"""
     FROM budgets_budgetline line
-    JOIN usage_dailyusage used
+    JOIN {{rollup}} used
       ON used.project_id = line.project_id AND used.category = ANY ({COUNTED})
      AND used.day >= CASE WHEN line.basis = 'effective' THEN greatest(line.start, %(since)s) ELSE %(since)s END
      AND used.day <= CASE WHEN line.basis = 'effective' THEN least(line."end" - 1, %(on)s) ELSE %(on)s END
@@ -36,7 +37,8 @@ COST_OF_LINES = f"""
                         AND used.billing_month < narrower."end" END))
 """
 """What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of one
-task type takes the cost that it counts away from the line of all of them."""
+task type takes the cost that it counts away from the line of all of them. `rollup` is the table of days, or the same
+days as they were known at a time."""
 
 AMOUNT = "sum(CASE WHEN line.basis = 'billed' THEN used.billed ELSE used.effective END)"
 MONTH = "CASE WHEN line.basis = 'billed' THEN used.billing_month ELSE date_trunc('month', used.day)::date END"
@@ -62,30 +64,40 @@ class MeteredDay(NamedTuple):
     amount: Decimal
 
 
-def metered(line_ids: Iterable[int], *, on: date | None = None) -> list[Metered]:
-    """The cost of the lines by month, currency and reference, up to and with a day."""
+def metered(
+    line_ids: Iterable[int], *, on: date | None = None, known_at: datetime | None = None, project_id: int | None = None
+) -> list[Metered]:
+    """The cost of the lines by month, currency and reference, up to and with a day; as it stands, or as it was known
+    at a time, which is read from the records: fast only for one project."""
+    rollup, known = daily_rows(known_at, project_id=project_id)
+    cost = COST_OF_LINES.format(rollup=rollup)
     rows = _rows(
-        f"SELECT line.id, used.reference, used.currency, {MONTH}, {AMOUNT} {COST_OF_LINES} GROUP BY 1, 2, 3, 4",
+        f"SELECT line.id, used.reference, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4",
         line_ids,
         date.min,
         on or date.max,
+        known,
     )
     return [Metered._make(row) for row in rows]
 
 
-def metered_days(line_ids: Iterable[int]) -> list[MeteredDay]:
-    """All cost of the lines by day and currency, in order of the days."""
-    return _days(line_ids, COST_OF_LINES, date.min)
+def metered_days(
+    line_ids: Iterable[int], *, known_at: datetime | None = None, project_id: int | None = None
+) -> list[MeteredDay]:
+    """All cost of the lines by day and currency, in order of the days; as it stands, or as it was known at a time."""
+    rollup, known = daily_rows(known_at, project_id=project_id)
+    return _days(line_ids, COST_OF_LINES.format(rollup=rollup), date.min, known)
 
 
 def others_by_day(line_ids: Iterable[int], *, since: date) -> list[MeteredDay]:
     """The cost of the lines that is no proposal's own work, by day and currency, from a day on."""
-    return _days(line_ids, f"{COST_OF_LINES} AND used.reference !~ '^P-[0-9]+$'", since)
+    cost = COST_OF_LINES.format(rollup="usage_dailyusage")
+    return _days(line_ids, f"{cost} AND used.reference !~ '^P-[0-9]+$'", since, {})
 
 
-def _days(line_ids: Iterable[int], cost: str, since: date) -> list[MeteredDay]:
+def _days(line_ids: Iterable[int], cost: str, since: date, known: Mapping[str, Any]) -> list[MeteredDay]:
     sql = f"SELECT line.id, used.day, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4"
-    return [MeteredDay._make(row) for row in _rows(sql, line_ids, since, date.max)]
+    return [MeteredDay._make(row) for row in _rows(sql, line_ids, since, date.max, known)]
 
 
 def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
@@ -100,7 +112,7 @@ def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
         ) AS metered
         WHERE line.id = ANY (%(lines)s)
     """
-    return [(line, source) for line, source in _rows(sql, line_ids, date.min, date.max)]
+    return [(line, source) for line, source in _rows(sql, line_ids, date.min, date.max, {})]
 
 
 def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:
@@ -119,6 +131,7 @@ def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:
         line_ids,
         date.min,
         date.max,
+        {},
     )
     missing: dict[int, list[str]] = {}
     for line, what in rows:
@@ -126,7 +139,7 @@ def prices_missing(line_ids: Iterable[int]) -> dict[int, list[str]]:
     return missing
 
 
-def _rows(sql: str, line_ids: Iterable[int], since: date, on: date) -> Sequence[tuple]:
+def _rows(sql: str, line_ids: Iterable[int], since: date, on: date, known: Mapping[str, Any]) -> Sequence[tuple]:
     with connection.cursor() as cursor:
-        cursor.execute(sql, {"lines": sorted(set(line_ids)), "since": since, "on": on})
+        cursor.execute(sql, {**known, "lines": sorted(set(line_ids)), "since": since, "on": on})
         return cursor.fetchall()

@@ -8,11 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from core.months import Month, Period
-from teams.models import Organisation
+from teams.models import ClosedMonth, Organisation
 
 from .models import BudgetLine, ProposalVersion
 from .periods import project_period
-from .placing import LinePlace, MissingLine, missing_lines, weights_by_line
+from .placing import LinePlace, MissingLine, carries, missing_lines, weights_by_line
 from .queries import line_statuses
 from .spread import shortfall, spread, spread_new_money
 from .status import LineStatus
@@ -69,6 +69,20 @@ class Funding:
         )
 
 
+@dataclass(frozen=True)
+class Calendar:
+    """The life of the project, the fiscal year, and the first month whose books are open (None: none is closed)."""
+
+    life: Period
+    fiscal_year_starts_in: int
+    first_open: Month | None
+
+
+def first_open_month() -> Month | None:
+    latest = ClosedMonth.objects.order_by("-month").first()
+    return Month.of(latest.month) + 1 if latest else None
+
+
 def asked_by_category(version: ProposalVersion) -> dict[str, dict[Month, Decimal]]:
     """The ask of a submitted version by category and month."""
     asked: dict[str, dict[Month, Decimal]] = {}
@@ -89,7 +103,7 @@ def fundings(
     asked = asked_by_category(version)
     project = version.proposal.project
     life = project_period({month for months in asked.values() for month in months}, project.starts_on, project.ends_on)
-    fiscal_start = Organisation.current().fiscal_year_starts_in
+    calendar = Calendar(life, Organisation.current().fiscal_year_starts_in, first_open_month())
     decided = {decision.category for decision in decisions}
     held = {line.category for line in lines if _held(statuses[line.pk], version.proposal.reference)}
     given_back = [LineDecision(category, ZERO) for category in sorted(held - decided)]
@@ -102,8 +116,7 @@ def fundings(
             asked.get(decision.category, {}),
             [line for line in lines if line.category == decision.category],
             statuses,
-            life,
-            fiscal_start,
+            calendar,
         )
     ]
 
@@ -114,23 +127,27 @@ def _of_category(
     asked: Mapping[Month, Decimal],
     lines: Sequence[BudgetLine],
     statuses: Mapping[int, LineStatus],
-    life: Period,
-    fiscal_start: int,
+    calendar: Calendar,
 ) -> list[Funding]:
     proposal = version.proposal
-    places = [LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines]
+    places = [
+        LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines if line.closed_at is None
+    ]
+    asked = in_open_months(asked, places, calendar.first_open)
     weights, homeless = weights_by_line(places, proposal.task_type, asked)
     missing = missing_lines(
         [place for place in places if not place.task_type],
         homeless,
-        life=life,
-        fiscal_year_starts_in=fiscal_start,
+        life=calendar.life,
+        fiscal_year_starts_in=calendar.fiscal_year_starts_in,
     )
     for index, new_line in enumerate(missing):
         weights[-1 - index] = sum((asked[month] for month in new_line.months if month in homeless), ZERO)
     held = {line.pk: _held(statuses[line.pk], proposal.reference) for line in lines}
-    amounts = {key: ZERO for key, amount in held.items() if amount}
-    amounts.update(spread(decision.amount, weights, version.currency) if weights else {})
+    settled = {line.pk: held[line.pk] for line in lines if line.closed_at and held[line.pk]}
+    amounts = {key: settled.get(key, ZERO) for key, amount in held.items() if amount}
+    to_spread = max(ZERO, decision.amount - sum(settled.values(), ZERO))
+    amounts.update(spread(to_spread, weights, version.currency) if weights else {})
     nothing = LineStatus(version.currency, ZERO, ZERO, ZERO, ZERO, {}, (), ())
     overspent = {line.pk: _overspent(statuses[line.pk], proposal.reference, held[line.pk]) for line in lines}
     changes = {
@@ -158,6 +175,18 @@ def _of_category(
         )
         for key, amount in amounts.items()
     ]
+
+
+def in_open_months(
+    asked: Mapping[Month, Decimal], places: Sequence[LinePlace], first_open: Month | None
+) -> dict[Month, Decimal]:
+    """The ask by month; what was meant for a closed month that no open line carries is needed in the first open one."""
+    moved: dict[Month, Decimal] = {}
+    for month, amount in asked.items():
+        is_over = first_open is not None and month < first_open and not any(carries(place, month) for place in places)
+        key = first_open if is_over and first_open is not None else month
+        moved[key] = moved.get(key, ZERO) + amount
+    return moved
 
 
 def _held(status: LineStatus, reference: str) -> Decimal:

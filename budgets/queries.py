@@ -17,17 +17,20 @@ from teams.rates import RateTable, rate_table
 
 from . import approvers
 from .actuals import Metered, metered
+from .closed import closings_in_force, late_costs, official_costs, only
 from .consumption import Commitment
-from .models import BudgetLine, ClosedPromise, Entry, Hold, Proposal
+from .models import BudgetLine, ClosedPromise, Entry, Hold, LineClosing, Proposal
 from .periods import calendar_period
-from .status import LedgerFacts, LineStatus, convert, status_of
+from .status import LedgerFacts, LineStatus, Spent, convert, status_of
 
 ZERO = Decimal(0)
 
 
-def line_status(line: BudgetLine, *, on: date | None = None, now: datetime | None = None) -> LineStatus:
-    """The figures of a line now, or at the end of a day."""
-    return line_statuses([line], on=on, now=now)[line.pk]
+def line_status(
+    line: BudgetLine, *, on: date | None = None, now: datetime | None = None, known_at: datetime | None = None
+) -> LineStatus:
+    """The figures of a line now, or at the end of a day, or as they were known at a time."""
+    return line_statuses([line], on=on, now=now, known_at=known_at)[line.pk]
 
 
 def project_status(project: Project, *, on: date | None = None) -> dict[BudgetLine, LineStatus]:
@@ -38,32 +41,67 @@ def project_status(project: Project, *, on: date | None = None) -> dict[BudgetLi
 
 
 def line_statuses(
-    lines: Sequence[BudgetLine], *, on: date | None = None, now: datetime | None = None
+    lines: Sequence[BudgetLine],
+    *,
+    on: date | None = None,
+    now: datetime | None = None,
+    known_at: datetime | None = None,
 ) -> dict[int, LineStatus]:
-    """The figures of many lines by their ids."""
+    """The figures of many lines by their ids.
+
+    The actual of a closed line is what was known when it was closed. What became known later counts on the open line
+    that follows it.
+    """
     if not lines:
         return {}
     ids = [line.pk for line in lines]
-    ledgers = ledger_facts(ids, on=on)
-    costs: dict[int, list[Metered]] = defaultdict(list)
-    for cost in metered(ids, on=on):
-        costs[cost.line_id].append(cost)
+    until = known_at or (midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None)
+    ledgers = ledger_facts(ids, until=until)
+    costs = costs_of_lines(lines, on=on, known_at=known_at, until=until)
+    late = late_costs(lines, on=on, known_at=known_at, until=until)
     held = held_for_jobs(ids, now=now or timezone.now())
-    rates = rates_for(lines, (cost.currency for of_line in costs.values() for cost in of_line), now=now)
+    paid_in = {cost.currency for of_line in costs.values() for cost in of_line}
+    paid_in |= {cost.currency for of_line in late.values() for _closing, cost in of_line}
+    rates = rates_for(lines, paid_in, now=now, known_at=known_at)
     return {
         line.pk: status_of(
             line.currency,
             ledgers[line.pk],
-            convert(
-                ((cost.reference, cost.currency, cost.month, cost.amount) for cost in costs[line.pk]),
-                line.currency,
-                rates,
-            ),
+            converted([*costs[line.pk], *(cost for _closing, cost in late.get(line.pk, []))], line.currency, rates),
             others_consume=line.consumes_open_commitments,
             held=held.get(line.pk, ZERO),
+            restated=restated_by_closing(late.get(line.pk, []), line.currency, rates),
         )
         for line in lines
     }
+
+
+def costs_of_lines(
+    lines: Sequence[BudgetLine], *, on: date | None, known_at: datetime | None, until: datetime | None
+) -> dict[int, list[Metered]]:
+    """Per line its cost: of a closed one what was official, of an open one what is known."""
+    ids = [line.pk for line in lines]
+    is_any_closed = until is not None or any(line.closed_at for line in lines)
+    costs = defaultdict(list, official_costs(closings_in_force(ids, until=until)) if is_any_closed else {})
+    open_ids = [line_id for line_id in ids if line_id not in costs]
+    project = only(line.project_id for line in lines)
+    for cost in metered(open_ids, on=on, known_at=known_at, project_id=project) if open_ids else []:
+        costs[cost.line_id].append(cost)
+    return costs
+
+
+def converted(costs: Iterable[Metered], currency: str, rates: RateTable) -> Spent:
+    return convert(((cost.reference, cost.currency, cost.month, cost.amount) for cost in costs), currency, rates)
+
+
+def restated_by_closing(
+    late: Iterable[tuple[LineClosing, Metered]], currency: str, rates: RateTable
+) -> dict[int, Decimal]:
+    """By closing what became known of its period since, in the currency of the line it counts on."""
+    by_closing: dict[int, list[Metered]] = defaultdict(list)
+    for closing, cost in late:
+        by_closing[closing.pk].append(cost)
+    return {key: converted(costs, currency, rates).total for key, costs in by_closing.items()}
 
 
 def held_for_jobs(line_ids: Sequence[int], *, now: datetime) -> dict[int, Decimal]:
@@ -72,17 +110,22 @@ def held_for_jobs(line_ids: Sequence[int], *, now: datetime) -> dict[int, Decima
     return dict(holds.values_list("line").annotate(sum=Sum("amount")).order_by())
 
 
-def rates_for(lines: Iterable[BudgetLine], paid_in: Iterable[str], *, now: datetime | None = None) -> RateTable:
+def rates_for(
+    lines: Iterable[BudgetLine],
+    paid_in: Iterable[str],
+    *,
+    now: datetime | None = None,
+    known_at: datetime | None = None,
+) -> RateTable:
     """The rates between the currencies of the cost and those of the lines."""
     currencies = {line.currency for line in lines} | set(paid_in)
     today = Organisation.current().today(now or timezone.now())
-    return rate_table(currencies, this_month=Month.of(today))
+    return rate_table(currencies, this_month=Month.of(today), known_at=known_at)
 
 
-def ledger_facts(line_ids: Iterable[int], *, on: date | None = None) -> dict[int, LedgerFacts]:
-    """What the entries say of each line, up to and with a day of the organisation's calendar."""
+def ledger_facts(line_ids: Iterable[int], *, until: datetime | None = None) -> dict[int, LedgerFacts]:
+    """What the entries say of each line, up to a moment."""
     entries = Entry.objects.filter(line__in=line_ids).select_related("proposal").order_by("at", "id")
-    until = midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None
     if until is not None:
         entries = entries.filter(at__lt=until)
     by_line: dict[int, list[Entry]] = defaultdict(list)

@@ -66,6 +66,8 @@ class LineStatus:
     held: Decimal = ZERO
     own: Mapping[str, Decimal] = field(default_factory=dict)
     """By proposal what its own work has cost."""
+    restated: Mapping[int, Decimal] = field(default_factory=dict)
+    """Of the actual, by closing: what became known of earlier periods since they were closed."""
 
     @property
     def headroom(self) -> Decimal:
@@ -107,7 +109,13 @@ def worth_in(currency: str, paid_in: str, month: date, amount: Decimal, rates: R
 
 
 def status_of(
-    currency: str, ledger: LedgerFacts, spent: Spent, *, others_consume: bool, held: Decimal = ZERO
+    currency: str,
+    ledger: LedgerFacts,
+    spent: Spent,
+    *,
+    others_consume: bool,
+    held: Decimal = ZERO,
+    restated: Mapping[int, Decimal] | None = None,
 ) -> LineStatus:
     """The status of a line from what its ledger and its meters say."""
     holdings = standing(
@@ -130,4 +138,5 @@ def status_of(
         rates_missing=spent.rates_missing,
         held=held,
         own=spent.own,
+        restated=restated or {},
     )

@@ -54,7 +54,8 @@ def latest_forecasts(line_ids: Iterable[int]) -> dict[int, Forecast]:
 
 
 def touched_line_ids(touched: Iterable[tuple[int | None, str, Month]]) -> set[int]:
-    """The lines that cost of these projects and categories may count on; hidden causes count on compute lines."""
+    """The lines that cost of these projects and categories may count on, whatever its month: late cost of a closed
+    line counts on the next. Hidden causes count on compute lines."""
     wanted = {(project, "compute" if category == "hidden" else category) for project, category, _month in touched}
     projects = {project for project, _category in wanted if project is not None}
     rows = BudgetLine.objects.filter(project__in=projects).values_list("pk", "project", "category")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -37,6 +38,13 @@ class Organisation(models.Model):
     currency = models.CharField(_("reporting currency"), max_length=3, choices=CURRENCY_CHOICES, default="USD")
     time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")
     fiscal_year_starts_in = models.PositiveSmallIntegerField(_("first month of the fiscal year"), default=1)
+    unallocated_limit = models.DecimalField(
+        _("share of cost that may stay unallocated"),
+        max_digits=5,
+        decimal_places=4,
+        default=Decimal("0.05"),
+        help_text=_("More than this has to be accepted when a month is closed: 0.05 is 5 %."),
+    )
 
     class Meta:
         verbose_name = _("organisation")
@@ -46,6 +54,7 @@ class Organisation(models.Model):
             models.CheckConstraint(
                 condition=Q(fiscal_year_starts_in__range=(1, 12)), name="fiscal_year_starts_in_a_month"
             ),
+            models.CheckConstraint(condition=Q(unallocated_limit__range=(0, 1)), name="unallocated_limit_is_a_share"),
         ]
 
     def __str__(self) -> str:
@@ -385,6 +394,8 @@ class ClosedMonth(models.Model):
     month = models.DateField(unique=True)
     closed_at = models.DateTimeField()
     by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    accepted = models.JSONField(default=list, help_text=_("Points of the checklist that were not in order then."))
+    reason = models.TextField(blank=True)
 
     class Meta:
         verbose_name = _("closed month")

@@ -83,3 +83,10 @@ def may_confirm_bookings(user: User) -> bool:
 def may_see_all_usage(user: User) -> bool:
     """Usage that no project owns is shown to whoever has a role in the whole organisation."""
     return user.is_active and user.sees_every_team()
+
+    return user.is_active and (user.is_superuser or user.memberships.filter(team__isnull=True).exists())
+
+
+def may_close_books(user: User) -> bool:
+    """Close a month, and open it again: finance."""
+    return has_role(user, Role.FINANCE)

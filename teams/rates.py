@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 from core.money import EXACT
@@ -42,13 +43,16 @@ class RateTable:
         return (known, rate) if known == month or month >= self.this_month else None
 
 
-def rate_table(currencies: Iterable[str], *, this_month: Month) -> RateTable:
-    """Every stored rate between these currencies; of one month and pair the one entered last, before its closing."""
+def rate_table(currencies: Iterable[str], *, this_month: Month, known_at: datetime | None = None) -> RateTable:
+    """Every stored rate between these currencies; of one month and pair the one entered last, before its closing. As
+    it stands, or as it was known at a time."""
     wanted = sorted(set(currencies))
     if len(wanted) < 2:
         return RateTable({}, this_month)
     closed = {Month.of(row.month): row.closed_at for row in ClosedMonth.objects.all()}
     rows = ExchangeRate.objects.filter(base__in=wanted, quote__in=wanted).order_by("month", "id")
+    if known_at is not None:
+        rows = rows.filter(entered_at__lte=known_at)
     latest: dict[tuple[str, str], dict[Month, Decimal]] = {}
     for row in rows:
         month = Month.of(row.month)

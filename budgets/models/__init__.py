@@ -1,6 +1,7 @@
 """Django finds an app's models here: lines, proposals, approval, ledger."""
 
 from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation, InputComment
+from .closing import ClosedCost, LineClosing
 from .holds import Hold
 from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
@@ -11,6 +12,7 @@ __all__ = [
     "ApprovalStep",
     "AskLine",
     "BudgetLine",
+    "ClosedCost",
     "ClosedPromise",
     "Decision",
     "DecisionLine",
@@ -18,6 +20,7 @@ __all__ = [
     "Entry",
     "Hold",
     "InputComment",
+    "LineClosing",
     "Proposal",
     "ProposalVersion",
     "Threshold",

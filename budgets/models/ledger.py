@@ -12,6 +12,7 @@ from teams.models import User
 from usage.fields import ExactNumericField
 
 from .approval import Decision
+from .closing import LineClosing
 from .fields import MONEY, only_added
 from .lines import BudgetLine
 from .proposals import Proposal
@@ -37,6 +38,7 @@ class Entry(models.Model):
     proposal = models.ForeignKey(Proposal, models.PROTECT, null=True, related_name="entries")
     decision = models.ForeignKey(Decision, models.PROTECT, null=True, related_name="entries")
     transfer = models.UUIDField(null=True, default=None, db_index=True)
+    closing = models.ForeignKey(LineClosing, models.PROTECT, null=True, related_name="entries")
     others_spent = ExactNumericField(
         null=True,
         help_text=_(
@@ -63,9 +65,12 @@ class Entry(models.Model):
                 name="a_commitment_knows_what_was_spent",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["transfer", "amortise"], transfer__isnull=False)
-                | (~Q(kind__in=["transfer", "amortise"]) & Q(transfer__isnull=True)),
+                condition=Q(kind__in=["transfer", "amortise", "rollover"], transfer__isnull=False)
+                | (~Q(kind__in=["transfer", "amortise", "rollover"]) & Q(transfer__isnull=True)),
                 name="what_moves_between_lines_is_numbered",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="rollover") | Q(closing__isnull=False), name="a_rollover_is_of_a_closing"
             ),
         ]
         triggers = [

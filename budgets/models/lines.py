@@ -45,6 +45,11 @@ class BudgetLine(models.Model):
         YEAR = "year", _("Year")
         PROJECT = "project", _("Project life")
 
+    class Rollover(models.TextChoices):
+        NONE = "none", _("what is left lapses")
+        CAPPED = "capped", _("what is left is carried over, up to a cap")
+        ALL = "all", _("all that is left is carried over")
+
     project = models.ForeignKey(Project, models.PROTECT, related_name="lines", verbose_name=_("project"))
     category = models.CharField(_("category"), max_length=20, choices=LINE_CHOICES)
     task_type = models.CharField(
@@ -65,6 +70,14 @@ class BudgetLine(models.Model):
     consumes_open_commitments = models.BooleanField(
         _("untagged cost consumes open commitments, oldest first"), default=True
     )
+    rollover = models.CharField(
+        _("at the end of the period"), max_length=10, choices=Rollover.choices, default=Rollover.NONE
+    )
+    rollover_share = models.DecimalField(
+        _("at most this share of the line"), max_digits=7, decimal_places=4, null=True, blank=True
+    )
+    rollover_amount = models.DecimalField(_("at most this amount"), **MONEY, null=True, blank=True)
+    carries_overspend = models.BooleanField(_("what was overspent burdens the next period"), default=False)
     freezes_at_limit = models.BooleanField(_("reaching the limit freezes the line"), default=False)
     frozen_at = models.DateTimeField(_("frozen"), null=True, blank=True)
     closed_at = models.DateTimeField(_("closed"), null=True, blank=True)
@@ -79,6 +92,11 @@ class BudgetLine(models.Model):
             models.CheckConstraint(condition=Q(end__gt=F("start")), name="line_ends_after_it_starts"),
             models.CheckConstraint(
                 condition=Q(category__in=[str(category) for category in LINES]), name="line_has_a_category_of_lines"
+            ),
+            models.CheckConstraint(
+                condition=(Q(rollover="capped") & (Q(rollover_share__isnull=False) | Q(rollover_amount__isnull=False)))
+                | (~Q(rollover="capped") & Q(rollover_share__isnull=True, rollover_amount__isnull=True)),
+                name="only_a_capped_rollover_has_a_cap",
             ),
             ExclusionConstraint(
                 name="lines_of_one_kind_do_not_overlap",

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault, NotAllowed
-from core.months import Period
+from core.months import Month, Period
 from core.vocabulary import Basis, Category
 from teams import activity, permissions
-from teams.models import Project, User
+from teams.models import ClosedMonth, Project, User
 
 from ..locks import lock_lines, lock_project
 from ..models import BudgetLine, Threshold, TouchedLine
@@ -62,6 +62,7 @@ def add_line(
     charge_categories: Iterable[str] | None = None,
 ) -> BudgetLine:
     """The row of a line with its default thresholds. The project is locked."""
+    check_not_closed(period)
     same = BudgetLine.objects.filter(
         project=project, category=category, task_type=task_type, start__lt=period.end, end__gt=period.start
     ).first()
@@ -89,6 +90,17 @@ def add_line(
         )
     touch([line])
     return line
+
+
+def check_not_closed(period: Period) -> None:
+    """A line in months whose books are closed could carry nothing."""
+    latest = ClosedMonth.objects.order_by("-month").first()
+    if latest is not None and period.end <= Month.of(latest.month).end:
+        raise DomainError(
+            _("The books of %(month)s are closed; open a line of a later period.") % {"month": Month.of(latest.month)},
+            code="month_closed",
+            faults=[Fault("start", str(period.start), _("lies in a closed month"), str(Month.of(latest.month).end))],
+        )
 
 
 def touch(lines: Iterable[BudgetLine]) -> None:

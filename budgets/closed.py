@@ -1,0 +1,118 @@
+"""Lines whose period is closed: what was official then, what became known since, and which open line it counts on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+
+from django.db.models import Q, QuerySet
+
+from core.money import EXACT
+
+from .actuals import Metered, metered
+from .models import BudgetLine, ClosedCost, LineClosing
+
+
+def closings_in_force(line_ids: Iterable[int], *, until: datetime | None = None) -> QuerySet[LineClosing]:
+    """The closings of the lines that stand now, or stood just before a moment."""
+    return standing(LineClosing.objects.filter(line__in=line_ids), until)
+
+
+def closings_in_force_of(project_ids: Iterable[int], *, until: datetime | None = None) -> QuerySet[LineClosing]:
+    """The same of all lines of some projects."""
+    return standing(LineClosing.objects.filter(line__project__in=project_ids), until)
+
+
+def standing(closings: QuerySet[LineClosing], until: datetime | None) -> QuerySet[LineClosing]:
+    found = closings.select_related("line")
+    if until is None:
+        return found.filter(reopened_at__isnull=True)
+    return found.filter(Q(reopened_at__isnull=True) | Q(reopened_at__gte=until), at__lt=until)
+
+
+def official_costs(closings: Iterable[LineClosing]) -> dict[int, list[Metered]]:
+    """Per closed line the cost that counted on it when it was closed: its own, and what was late of earlier periods."""
+    by_closing = {closing.pk: closing.line_id for closing in closings}
+    found: dict[int, list[Metered]] = {line_id: [] for line_id in by_closing.values()}
+    for cost in ClosedCost.objects.filter(closing__in=by_closing):
+        line_id = by_closing[cost.closing_id]
+        found[line_id].append(Metered(line_id, cost.reference, cost.currency, cost.month, cost.amount))
+    return found
+
+
+def own_costs(closings: Iterable[LineClosing]) -> list[Metered]:
+    """What is accounted for of each closed period: on its own line, and late on lines that were closed after it."""
+    ids = [closing.pk for closing in closings]
+    own = ClosedCost.objects.filter(closing__in=ids, origin__isnull=True).select_related("closing")
+    late = ClosedCost.objects.filter(origin__in=ids, closing__reopened_at__isnull=True).select_related("origin")
+    rows = [(cost.closing.line_id, cost) for cost in own]
+    rows += [(cost.origin.line_id, cost) for cost in late if cost.origin is not None]
+    return [Metered(line_id, cost.reference, cost.currency, cost.month, cost.amount) for line_id, cost in rows]
+
+
+def costs_from_records(closing: LineClosing) -> list[Metered]:
+    """What was known of the line at its closing, made again from the records themselves."""
+    return metered([closing.line_id], known_at=closing.at, project_id=closing.line.project_id)
+
+
+def differences(official: Iterable[Metered], known: Iterable[Metered]) -> list[Metered]:
+    """What is known beyond what was official, by line, reference, currency and month; nothing where they agree."""
+    found = {(cost.line_id, cost.reference, cost.currency, cost.month): cost.amount for cost in known}
+    for cost in official:
+        key = (cost.line_id, cost.reference, cost.currency, cost.month)
+        found[key] = EXACT.subtract(found.get(key, EXACT.create_decimal(0)), cost.amount)
+    return [Metered(*key, amount) for key, amount in found.items() if amount]
+
+
+def heir_of(closed: BudgetLine, open_lines: Sequence[BudgetLine]) -> BudgetLine | None:
+    """The open line on which late cost of a closed one counts: the next of its kind, else the next of all tasks."""
+    following = [
+        line
+        for line in open_lines
+        if line.project_id == closed.project_id
+        and line.category == closed.category
+        and line.task_type in (closed.task_type, "")
+        and line.start >= closed.end
+    ]
+    following.sort(key=lambda line: (line.task_type != closed.task_type, line.start))
+    return following[0] if following else None
+
+
+def late_costs(
+    lines: Sequence[BudgetLine], *, on: date | None = None, known_at: datetime | None = None, until: datetime | None
+) -> dict[int, list[tuple[LineClosing, Metered]]]:
+    """Per open line what became known of closed periods since they were closed, each with the closing it comes from."""
+    projects = {line.project_id for line in lines}
+    closings = list(closings_in_force_of(projects, until=until))
+    if not closings:
+        return {}
+    closed = {closing.line_id: closing for closing in closings}
+    open_lines = list(BudgetLine.objects.filter(project__in=projects).exclude(pk__in=closed))
+    asked = {line.pk for line in lines}
+    heirs = {}
+    for closing in closings:
+        heir = heir_of(closing.line, open_lines)
+        if heir is not None and heir.pk in asked:
+            heirs[closing.line_id] = heir.pk
+    if not heirs:
+        return {}
+    known = metered(heirs, on=on, known_at=known_at, project_id=only(projects))
+    found: dict[int, list[tuple[LineClosing, Metered]]] = defaultdict(list)
+    for cost in differences(own_costs(closed[line_id] for line_id in heirs), known):
+        found[heirs[cost.line_id]].append((closed[cost.line_id], cost))
+    return found
+
+
+def only(projects: Iterable[int]) -> int | None:
+    """The project, where there is one alone."""
+    found = set(projects)
+    return found.pop() if len(found) == 1 else None
+
+
+def restatements(line: BudgetLine) -> list[Metered]:
+    """What is known of a closed line's own period beyond what was official when it was closed."""
+    closings = closings_in_force([line.pk])
+    own = ClosedCost.objects.filter(closing__in=closings, origin__isnull=True)
+    official = [Metered(line.pk, cost.reference, cost.currency, cost.month, cost.amount) for cost in own]
+    return differences(official, metered([line.pk]))
