@@ -10,7 +10,7 @@ from budgets.actuals import prices_missing
 from budgets.models import BudgetLine, Threshold
 from budgets.queries import line_statuses
 from budgets.status import LineStatus
-from core.money import exact_text, round_money
+from core.money import exact_sum, exact_text, round_money
 from overruns.forecast import Outlook
 from overruns.models import Flag
 from overruns.outlook import fresh_until, outlooks
@@ -56,6 +56,7 @@ def line_answer(line: BudgetLine, status: LineStatus) -> dict[str, Any]:
         "committed": exact_text(status.committed),
         "actual": exact_text(status.actual),
         "headroom": exact_text(status.headroom),
+        "restated": exact_text(exact_sum(list(status.restated.values()))),
         "execution_rate": f"{rate:.6f}" if rate is not None else None,
         "state": "closed" if line.closed_at else "frozen" if line.frozen_at else "open",
         "rates_missing": [

@@ -98,6 +98,7 @@ class LineSerializer(serializers.Serializer):
     committed = serializers.CharField()
     actual = serializers.CharField()
     headroom = serializers.CharField()
+    restated = serializers.CharField(help_text=_("Of the actual: late cost of closed periods."))
     execution_rate = serializers.CharField(allow_null=True)
     state = serializers.CharField()
     forecast = RangeSerializer(allow_null=True)

@@ -6,7 +6,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
-from api import bookings, budgets, estimates, feeds, prices, projects, proposals, tokens, usage
+from api import bookings, budgets, closing, estimates, feeds, prices, projects, proposals, tokens, usage
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
@@ -15,6 +15,7 @@ urlpatterns = [
     *projects.urlpatterns,
     *proposals.urlpatterns,
     *budgets.urlpatterns,
+    *closing.urlpatterns,
     *usage.urlpatterns,
     *feeds.urlpatterns,
     *bookings.urlpatterns,

@@ -17,7 +17,7 @@ from teams.rates import RateTable, rate_table
 
 from . import approvers
 from .actuals import Metered, metered
-from .closed import closings_in_force, late_costs, official_costs, only
+from .closed import closings_in_force, late_costs, official_costs, only, restatements
 from .consumption import Commitment
 from .models import BudgetLine, ClosedPromise, Entry, Hold, LineClosing, Proposal
 from .periods import calendar_period
@@ -92,6 +92,13 @@ def costs_of_lines(
 
 def converted(costs: Iterable[Metered], currency: str, rates: RateTable) -> Spent:
     return convert(((cost.reference, cost.currency, cost.month, cost.amount) for cost in costs), currency, rates)
+
+
+def late_of(line: BudgetLine, *, now: datetime | None = None) -> Decimal:
+    """What is known of a closed line's own period beyond what was official, in its currency."""
+    late = restatements(line)
+    rates = rates_for([line], {cost.currency for cost in late}, now=now)
+    return converted(late, line.currency, rates).total
 
 
 def restated_by_closing(

@@ -84,8 +84,6 @@ def may_see_all_usage(user: User) -> bool:
     """Usage that no project owns is shown to whoever has a role in the whole organisation."""
     return user.is_active and user.sees_every_team()
 
-    return user.is_active and (user.is_superuser or user.memberships.filter(team__isnull=True).exists())
-
 
 def may_close_books(user: User) -> bool:
     """Close a month, and open it again: finance."""

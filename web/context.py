@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from budgets.queries import proposals_waiting_for
 from overruns.queries import open_flags
+from teams import permissions
 from teams.models import Notification, User
 from web.requests import PersonRequest
 
@@ -26,6 +27,7 @@ class Place:
     pages: tuple[str, ...]
     count: Callable[[User], int] | None = None
     count_label: str | Promise = ""
+    may_see: Callable[[User], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ PLACES: list[Place | None] = [
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
     Place("price-list", _("Prices"), ("price", "accelerator")),
+    Place("closing", _("Closing"), ("closing",), may_see=permissions.may_see_all_usage),
     Place("activity", _("Activity"), ("activity",)),
 ]
 """None is the line between daily work and reference."""
@@ -79,6 +82,8 @@ def frame(request: HttpRequest) -> dict[str, object]:
 def rail(request: PersonRequest) -> list[Link | None]:
     links: list[Link | None] = []
     for place in PLACES:
+        if place and place.may_see and not place.may_see(request.user):
+            continue
         try:
             links.append(link_to(place, request) if place else None)
         except NoReverseMatch:

@@ -18,9 +18,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from budgets.models import BudgetLine, Entry, Proposal, Threshold
+from budgets.closed import heir_of
+from budgets.models import BudgetLine, Entry, LineClosing, Proposal, Threshold
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
 from budgets.periods import calendar_period, project_period
+from budgets.queries import late_of
 from budgets.services import ledger
 from budgets.services import lines as line_services
 from core.errors import DomainError
@@ -177,6 +179,33 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
 
 
+class RolloverForm(forms.Form):
+    rollover = forms.ChoiceField(label=gettext_lazy("What is left"), choices=BudgetLine.Rollover.choices)
+    percent = forms.DecimalField(
+        label=gettext_lazy("At most this share of the line"),
+        min_value=0,
+        max_value=1000,
+        decimal_places=2,
+        required=False,
+    )
+    amount = MoneyField(label=gettext_lazy("At most this amount"), min_value=0, required=False)
+    carries_overspend = forms.BooleanField(
+        label=gettext_lazy("What was overspent burdens the next period"), required=False
+    )
+
+
+def rollover_form(line: BudgetLine) -> RolloverForm:
+    """The form filled in with what the line does now."""
+    return RolloverForm(
+        initial={
+            "rollover": line.rollover,
+            "percent": None if line.rollover_share is None else (line.rollover_share * 100).normalize(),
+            "amount": None if line.rollover_amount is None else f"{line.rollover_amount:f}",
+            "carries_overspend": line.carries_overspend,
+        }
+    )
+
+
 def transfer_targets(line: BudgetLine) -> Any:
     """Open lines of the same currency in the same project, except contingency, which takes nothing."""
     return (
@@ -225,9 +254,33 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "release": bound.get("release") or ReleaseForm(line=found),
         "threshold": bound.get("threshold") or ThresholdForm(),
         "unfreeze": bound.get("unfreeze") or ReasonForm(),
+        "rollover": bound.get("rollover") or rollover_form(found),
+        "closed": closed_words(found, row),
+        "restated": restated_rows(row),
         "refused": next(iter(bound), ""),
     }
     return render(request, "web/projects/line.html", words)
+
+
+def closed_words(found: BudgetLine, row: LineRow) -> dict[str, Any] | None:
+    """Of a closed line: the official actual, what is known now, and the line on which the difference counts."""
+    closing = found.closings.filter(reopened_at__isnull=True).select_related("by", "carried_to").first()
+    if closing is None:
+        return None
+    late = late_of(found)
+    return {
+        "closing": closing,
+        "old": row.status.actual,
+        "new": row.status.actual + late,
+        "delta": late,
+        "heir": heir_of(found, list(BudgetLine.objects.open().filter(project=found.project_id))),
+    }
+
+
+def restated_rows(row: LineRow) -> list[dict[str, Any]]:
+    """What became known of earlier periods and counts on this line, by the line it comes from."""
+    closings = LineClosing.objects.select_related("line").in_bulk(list(row.status.restated))
+    return [{"line": closings[key].line, "amount": amount} for key, amount in row.status.restated.items() if amount]
 
 
 def held_rows(found: BudgetLine, row: LineRow) -> list[dict[str, Any]]:
@@ -331,6 +384,23 @@ def threshold_stop(request: PersonRequest, slug: str, line_id: int, threshold_id
 
 @login_required
 @require_POST
+def line_rollover(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        line_services.set_rollover(
+            found,
+            by=request.user,
+            rollover=asked["rollover"],
+            share=asked["percent"] / 100 if asked["percent"] is not None else None,
+            amount=asked["amount"],
+            carries_overspend=asked["carries_overspend"],
+        )
+
+    form = RolloverForm(request.POST)
+    return act(request, slug, line_id, "rollover", form, change, _("That is what happens at the end of the period."))
+
+
+@login_required
+@require_POST
 def line_unfreeze(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         line_services.unfreeze_line(found, by=request.user, reason=asked["reason"])
@@ -350,5 +420,6 @@ urlpatterns = [
         threshold_stop,
         name="threshold-stop",
     ),
+    path("projects/<slug:slug>/lines/<int:line_id>/rollover/", line_rollover, name="line-rollover"),
     path("projects/<slug:slug>/lines/<int:line_id>/unfreeze/", line_unfreeze, name="line-unfreeze"),
 ]

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from web import account, activity, api_docs, home, plans, prices, projects, proposals, retrospectives, usage, warnings
+from web import (
+    account,
+    activity,
+    api_docs,
+    closing,
+    home,
+    plans,
+    prices,
+    projects,
+    proposals,
+    retrospectives,
+    usage,
+    warnings,
+)
 
 urlpatterns = [
     *home.urlpatterns,
@@ -14,6 +27,7 @@ urlpatterns = [
     *prices.urlpatterns,
     *warnings.urlpatterns,
     *retrospectives.urlpatterns,
+    *closing.urlpatterns,
     *activity.urlpatterns,
     *api_docs.urlpatterns,
 ]

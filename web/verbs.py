@@ -59,6 +59,11 @@ SENTENCES: dict[str, str | Promise] = {
     "line.granted": _("{who} granted {money} to {category}: {reason}"),
     "line.frozen": _("{who} froze {category}: {reason}"),
     "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
+    "line.rollover_set": _("{who} said what {category} carries over at the end of its period"),
+    "line.closed": _("{category} was closed by {who} with an actual of {actual}; {carried} went on to the next period"),
+    "line.reopened": _("{who} opened {category} again: {reason}"),
+    "month.closed": _("{who} closed {month} with {lines} lines"),
+    "month.reopened": _("{who} opened {month} again: {reason}"),
     "threshold.added": _("{who} set a threshold on {subject}"),
     "threshold.stopped": _("{who} stopped watching {threshold}"),
     "money.transferred": _("{who} transferred {money} from {source} to {target}"),
@@ -87,7 +92,7 @@ SENTENCES: dict[str, str | Promise] = {
 }
 """Every verb that a service records; a test holds the list complete. `{who}`, `{project}` and `{subject}` are links or
 names, `{money}` is the fact `amount`, the rest are the facts of the row, told as people read them."""
-MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "difference")
+MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "difference", "actual", "carried")
 CATEGORY_FACTS = ("category", "source", "target")
 QUIET = ("estimate.created", "estimate.revised", "estimate.frozen", "proposal.saved")
 """Told in the log, left out where only a few lines have room: the proposal beside them says the same."""

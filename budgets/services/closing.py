@@ -187,12 +187,8 @@ def keep_costs(lines: Sequence[BudgetLine], month: Month, *, by: User, now: date
 def carry_over(line: BudgetLine, closing: LineClosing, status: LineStatus, *, by: User, now: datetime) -> None:
     """Release what proposals still hold, and carry money, and what can be promised again, to the next period."""
     remaining = {reference: held.remaining for reference, held in status.promises.items() if held.remaining > 0}
-    carry = ZERO
-    following = None
-    if line.period_kind != BudgetLine.PeriodKind.PROJECT:
-        carry = carried(policy_of(line), status.budget, status.actual, line.currency)
-    if carry:
-        following = next_line(line)
+    carry = carried_by(line, status)
+    following = next_line(line) if carry else None
     common = {
         "closing": closing,
         "by": by,
@@ -219,8 +215,12 @@ def carry_over(line: BudgetLine, closing: LineClosing, status: LineStatus, *, by
     )
 
 
-def policy_of(line: BudgetLine) -> Policy:
-    return Policy(line.rollover, line.rollover_share, line.rollover_amount, line.carries_overspend)
+def carried_by(line: BudgetLine, status: LineStatus) -> Decimal:
+    """What the line would carry over as it stands; nothing comes after the life of a project."""
+    if line.period_kind == BudgetLine.PeriodKind.PROJECT:
+        return ZERO
+    policy = Policy(line.rollover, line.rollover_share, line.rollover_amount, line.carries_overspend)
+    return carried(policy, status.budget, status.actual, line.currency)
 
 
 def period_text(line: BudgetLine) -> str:

@@ -166,6 +166,53 @@ def check_may_watch(line: BudgetLine, by: User) -> None:
 
 
 @transaction.atomic
+def set_rollover(
+    line: BudgetLine,
+    *,
+    by: User,
+    rollover: str,
+    share: Decimal | None = None,
+    amount: Decimal | None = None,
+    carries_overspend: bool = False,
+) -> BudgetLine:
+    """Say what the line does at the end of its period with what is left, or overspent."""
+    locked = lock_lines([line.pk])[line.pk]
+    if not permissions.may_fund(by, locked.project.team):
+        raise NotAllowed(
+            _("Lines of %(team)s are set up by its managers, directors and finance.") % {"team": locked.project.team}
+        )
+    if locked.closed_at:
+        raise DomainError(_("The line is closed; what it carried over is written."), code="line_closed")
+    is_capped = rollover == BudgetLine.Rollover.CAPPED
+    if rollover not in BudgetLine.Rollover.values or is_capped != (share is not None or amount is not None):
+        raise DomainError(
+            _("Give a share or an amount as the cap, and only where what is carried over is capped."),
+            faults=[
+                Fault(
+                    "rollover", rollover, _("needs a cap where it is capped, and only there"), _("a share or an amount")
+                )
+            ],
+        )
+    if any(cap is not None and cap <= 0 for cap in (share, amount)):
+        raise DomainError(_("A cap is above zero."), faults=[Fault("share", str(share), _("must be above zero"))])
+    locked.rollover, locked.rollover_share, locked.rollover_amount = rollover, share, amount
+    locked.carries_overspend = carries_overspend
+    locked.save(update_fields=["rollover", "rollover_share", "rollover_amount", "carries_overspend"])
+    activity.record(
+        "line.rollover_set",
+        by=by,
+        project=locked.project,
+        subject=locked,
+        rollover=rollover,
+        share=share,
+        amount=amount,
+        carries_overspend=carries_overspend,
+        **facts_of(locked),
+    )
+    return locked
+
+
+@transaction.atomic
 def freeze_line(line: BudgetLine, *, by: User | None, reason: str, now: datetime | None = None) -> None:
     """Nothing more is committed on the line until it is opened again. `by=None`: its limit was reached."""
     locked = lock_lines([line.pk])[line.pk]

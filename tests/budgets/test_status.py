@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+from budgets.models import LineClosing
 from budgets.queries import line_status, line_statuses, project_status
 from budgets.services import approval, proposals
 from core.months import Month, Period
@@ -26,8 +27,12 @@ def test_a_new_line_has_nothing_on_it(stage):
 def test_budget_is_the_sum_of_what_was_granted_moved_and_carried_over(stage):
     line, other = factories.line(stage.project, granted=1000), factories.line(stage.project, "data", granted=10)
     factories.entry(line, "grant", -100)
-    factories.entry(line, "rollover", 50)
     number = "6f1a4f0e-8a2d-4a4e-9d0e-3f1f5f0c2b11"
+    ended = factories.line(stage.project, period=Period(date(2026, 1, 1), date(2027, 1, 1)), granted=50)
+    closing = LineClosing.objects.create(line=ended, month=date(2026, 12, 1), at=NOW, by=stage.finance)
+    carried = "6f1a4f0e-8a2d-4a4e-9d0e-3f1f5f0c2b12"
+    factories.entry(ended, "rollover", -50, transfer=carried, closing=closing)
+    factories.entry(line, "rollover", 50, transfer=carried, closing=closing)
     factories.entry(line, "transfer", -200, transfer=number)
     factories.entry(other, "transfer", 200, transfer=number)
 
@@ -163,9 +168,9 @@ def test_the_status_of_many_lines_costs_as_many_queries_as_that_of_one(stage, dj
     for category in ("compute", "data", "storage"):
         factories.cost(stage.project, 1, category=category, currency="EUR")
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         one = line_statuses(lines[:1], now=NOW)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         many = line_statuses(lines, now=NOW)
 
     assert len(one) == 1
