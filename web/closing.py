@@ -142,7 +142,7 @@ def point_of(item: CheckItem) -> Point:
 def said_of(key: str, thing: Any) -> str:
     """One thing that is not in order, in a few words."""
     if key == "scopes":
-        return f"{thing.source} · {thing.key} · {thing.get_state_display()}"
+        return f"{thing.source} · {thing.key.replace('|', ' · ')} · {thing.get_state_display()}"
     if key == "missing":
         return f"{thing[0]} · {thing[1]}"
     if key == "imports":

@@ -94,5 +94,5 @@ def test_more_projects_and_lines_cost_no_more_queries(client, stage, django_asse
             fund(project, 1000, stage.finance, category)
     client.force_login(stage.alice)
 
-    with django_assert_max_num_queries(39):
+    with django_assert_max_num_queries(40):
         client.get("/")
