@@ -8,10 +8,11 @@ the 6 · N · D leaves out are in them, so that neither the failure model nor at
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from estimates.engine.plan import Plan
+from estimates.engine.recorded import Recorded, family, pooled, speaking_for
 from estimates.engine.sampling import Z_10, Range
 from estimates.engine.values import Pert, Point, Quantiles
 
@@ -24,23 +25,55 @@ class Known:
     source: str
     cases: int = 0
     period: str = ""
+    scope: str = ""
+    """`predecessor`, `team` or `organisation` for what was measured here; empty for published figures."""
+    ids: tuple[int, ...] = ()
+    """The recorded rows it was made of."""
 
 
 @dataclass(frozen=True)
 class History:
-    """The organisation's own figures by path of the plan; published ones fill the gaps."""
+    """The organisation's own figures by path of the plan; published ones fill the gaps.
+
+    `recorded` are all rows that may speak; `of` makes the history of one plan. `asked` remembers every path that a
+    figure was looked for under, found or not.
+    """
 
     known: Mapping[str, Known] = field(default_factory=dict)
+    recorded: tuple[Recorded, ...] = ()
+    asked: set[str] = field(default_factory=set, compare=False)
+
+    def of(self, plan: Plan) -> History:
+        """What history says of one plan: the rows that are closest to it."""
+        if not self.recorded:
+            return History(self.known)
+        found = {path: _known(path, rows, plan) for path, rows in speaking_for(plan, self.recorded).items()}
+        return History({**self.known, **found}, self.recorded)
 
     def value(self, path: str, plan: Plan) -> Known | None:
-        return self.known.get(path) or published(path, plan)
+        return self.own(path) or published(path, plan)
 
     def own(self, path: str) -> Known | None:
         """Only what the organisation itself measured."""
+        self.asked.add(path)
         return self.known.get(path)
 
     def residual(self, plan: Plan) -> Known:
-        return self.known.get("model_error.sigma") or published_residual(plan)
+        return self.own("model_error.sigma") or published_residual(plan)
+
+
+def _known(path: str, rows: Sequence[Recorded], plan: Plan) -> Known:
+    """Rows that agree in whose they are, as one figure."""
+    known = published(path, plan)
+    scope = "predecessor" if rows[0].project and rows[0].project == plan.text("predecessor") else rows[0].scope
+    return Known(
+        value=pooled(rows, known.value if known else None),
+        source="; ".join(dict.fromkeys(row.source for row in rows)),
+        cases=sum(row.runs for row in rows),
+        period=f"{min(row.since for row in rows)} – {max(row.until for row in rows)}",
+        scope=scope,
+        ids=tuple(row.id for row in rows),
+    )
 
 
 SIGMA_OF_PAID = 0.34
@@ -137,15 +170,6 @@ def published(path: str, plan: Plan) -> Known | None:
         ratio = AFTER_A_PREDECESSOR if plan.text("predecessor") else EXPERIMENTS.get(plan.task)
         return Known(ratio, NO_HISTORY) if ratio else None
     return FIXED.get(path)
-
-
-def family(slug: str) -> str:
-    """The generation of an accelerator, by its name."""
-    if slug.startswith(("a100", "a800")):
-        return "ampere"
-    if slug.startswith(("h100", "h800", "h200", "gh200")):
-        return "hopper"
-    return "tpu" if slug.startswith("tpu") else ""
 
 
 def published_paid_mfu(plan: Plan) -> Known:

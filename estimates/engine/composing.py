@@ -9,6 +9,7 @@ import numpy as np
 
 from estimates.engine import version
 from estimates.engine.ask import ask_answer
+from estimates.engine.baselines import Known
 from estimates.engine.breakdown import Breakdown, breakdown_of, of_plan
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
@@ -22,6 +23,9 @@ from estimates.engine.sampling import Array, quantile
 from estimates.engine.sensitivity import sensitivity
 from estimates.engine.summary import Figures, figure, summaries
 from estimates.engine.warnings import warnings_of
+
+SHOWN = ("price_variance", "redundancy_factor")
+"""Figures of past runs that are shown beside the estimate, and go into none of its numbers."""
 
 
 def compose_all(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -59,6 +63,7 @@ def compose(case: Case, figures: Mapping[str, Figures]) -> dict[str, Any]:
         "assumptions": assumptions(evaluation, index),
         **price_answer([context]),
         "warnings": warnings_of(case),
+        **baseline_answer([context]),
     }
 
 
@@ -120,6 +125,29 @@ def over_budget(context: Context, costs: Breakdown, index: int) -> float | None:
     budget = context.plan.number("budget")
     total = of_plan(costs.total, index)
     return figure(np.mean(total > budget)) if budget is not None and np.isfinite(total).all() else None
+
+
+def baseline_answer(contexts: Iterable[Context]) -> dict[str, Any]:
+    """The figures of past runs that were used or shown, and every path that one was looked for under."""
+    used: dict[tuple[str, tuple[int, ...]], Known] = {}
+    asked: set[str] = set()
+    for context in contexts:
+        used |= {
+            (path, known.ids): known
+            for path in (*sorted(context.history.asked), *SHOWN)
+            if (known := context.history.own(path))
+        }
+        asked |= context.history.asked
+    return {
+        "baselines": [_baseline(path, known) for (path, _ids), known in used.items()],
+        "baseline_keys": sorted(asked),
+    }
+
+
+def _baseline(path: str, known: Known) -> dict[str, Any]:
+    levels = {f"p{share}": figure(quantile(known.value, share / 100)) for share in (10, 50, 90)}
+    facts = {"scope": known.scope, "runs": known.cases, "period": known.period, "source": known.source}
+    return {"what": path, **levels, **facts, "ids": list(known.ids)}
 
 
 def price_answer(contexts: Iterable[Context]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from estimates.engine.baselines import History
+from estimates.engine.baselines import History, Known
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
 from estimates.engine.graph import Program
+from estimates.engine.inheriting import with_history
 from estimates.engine.plan import Plan
 from estimates.engine.sampling import Array, Range, draw, quantile
 from estimates.engine.values import Baseline, Point
@@ -74,6 +75,13 @@ class Context:
     """Prices asked for, by the leaf that asked."""
     compared: dict[str, PriceUse] = field(default_factory=dict)
     """What only comparisons asked the price table: no total depends on it, but the answer does."""
+    taken: dict[str, Known] = field(default_factory=dict)
+    """Inputs that history gives although the plan does not leave them to it in so many words."""
+
+    def __post_init__(self) -> None:
+        self.history = self.history.of(self.plan)
+        self.plan, found = with_history(self.plan, self.history)
+        self.taken = {**self.taken, **found}
 
     @cached_property
     def start(self) -> date:
@@ -105,6 +113,8 @@ def input_leaf(context: Context, name: str) -> Leaf | None:
     value = plan.inputs.get(path)
     if value is None:
         return None
+    if path in context.taken and path not in plan.given:
+        return value_leaf(context.taken[path].value, path, "baseline", context.taken[path].source)
     if isinstance(value, Baseline):
         known = context.history.value(path, plan)
         return value_leaf(known.value, path, "baseline", known.source) if known else None

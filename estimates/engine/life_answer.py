@@ -10,7 +10,7 @@ import numpy as np
 from estimates.engine.breakdown import Breakdown
 from estimates.engine.case import Case
 from estimates.engine.cash import cash_flow
-from estimates.engine.composing import compose_all, heading, money_answer, over_budget, price_answer
+from estimates.engine.composing import baseline_answer, compose_all, heading, money_answer, over_budget, price_answer
 from estimates.engine.cost_answer import cost_rows
 from estimates.engine.evaluation import find_leaf
 from estimates.engine.leaves import Context
@@ -48,6 +48,7 @@ def compose_life(context: Context, samples: int) -> dict[str, Any]:
             for stage, answer in zip(stages, answers, strict=True)
             for warning in answer["warnings"]
         ],
+        **baseline_answer([stage.evaluation.contexts[0] for stage in stages]),
     }
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from estimates.engine.baselines import Known
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
-from estimates.engine.run_warnings import TYPED_REDUNDANCY
+from estimates.engine.run_warnings import TYPED_REDUNDANCY, is_felt
 from estimates.engine.sampling import quantile
 from estimates.engine.summary import figure
 
 SOURCES = {
-    "retry_factor": ("reliability.goodput", "reliability.accelerator_mtbf_hours"),
-    "rollback_factor": ("reliability.rollback_share",),
-    "experiment_factor": ("experiments.ratio",),
-    "rest_factor": (),
+    "retry_factor": ("retry_factor", "reliability.goodput", "reliability.accelerator_mtbf_hours"),
+    "rollback_factor": ("rollback_factor", "reliability.rollback_share"),
+    "experiment_factor": ("experiment_factor", "experiments.ratio"),
+    "rest_factor": ("rest_factor",),
 }
 
 
@@ -30,20 +31,27 @@ def redundancy_of(case: Case) -> dict[str, Any] | None:
 
 def _factor(case: Case, name: str, paths: tuple[str, ...]) -> dict[str, Any]:
     answer: dict[str, Any] = {"value": figure(case.median(name)), "basis": "model"}
-    for path in paths:
-        own = case.context.history.own(path)
-        known = own or case.context.history.value(path, case.plan)
-        if known is None:
-            continue
-        answer["history"] = {
-            "path": path,
-            "p50": figure(quantile(known.value, 0.5)),
-            "cases": known.cases,
-            "period": known.period,
-            "source": known.source,
-        }
-        felt = path in TYPED_REDUNDANCY and case.is_given(path) and own is None
-        answer["basis"] = "by feeling" if felt else "history" if own else "published"
-        if path in case.plan.given:
-            break
+    path, known = _history_of(case, paths)
+    if known is None:
+        return answer
+    answer["history"] = {
+        "path": path,
+        "p50": figure(quantile(known.value, 0.5)),
+        "cases": known.cases,
+        "period": known.period,
+        "source": known.source,
+    }
+    felt = any(is_felt(case, typed) for typed in paths if typed in TYPED_REDUNDANCY)
+    answer["basis"] = "by feeling" if felt else "history" if known.scope else "published"
     return answer
+
+
+def _history_of(case: Case, paths: tuple[str, ...]) -> tuple[str, Known | None]:
+    """The first figure of one's own; else the published one of what the plan gives, else of what it assumes."""
+    for path in paths:
+        if own := case.context.history.own(path):
+            return path, own
+    published = {path: known for path in paths if (known := case.context.history.value(path, case.plan))}
+    given = [path for path in published if path in case.plan.given]
+    chosen = (given or list(published) or [""])[-1]
+    return chosen, published.get(chosen)

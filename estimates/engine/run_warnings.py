@@ -13,6 +13,8 @@ from estimates.engine.sampling import quantile
 
 LIKELY = 0.1
 FAR_FROM_OPTIMUM = 2.0
+CLOSE = 0.01
+"""A typed figure this near to history is history's."""
 TYPED_REDUNDANCY = ("reliability.goodput", "reliability.rollback_share", "experiments.ratio")
 
 
@@ -24,8 +26,19 @@ def redundancy_below_history(case: Case) -> Finding | None:
     return number(factor, history=f"{quantile(known.value, 0.5):.3g}")
 
 
+def is_felt(case: Case, path: str) -> bool:
+    """Typed in, and borne out by no history: there is none, or the figure lies outside its P10 to P90."""
+    if not case.is_given(path):
+        return False
+    known, value = case.context.history.own(path), case.plan.number(path)
+    if known is None or value is None:
+        return True
+    low, high = quantile(known.value, 0.1), quantile(known.value, 0.9)
+    return not low * (1 - CLOSE) <= value <= high * (1 + CLOSE)
+
+
 def redundancy_by_feeling(case: Case) -> Finding | None:
-    typed = [path for path in TYPED_REDUNDANCY if case.is_given(path) and case.context.history.own(path) is None]
+    typed = [path for path in TYPED_REDUNDANCY if is_felt(case, path)]
     if not is_building(case) or not typed:
         return None
     known = case.context.history.value(typed[0], case.plan)
