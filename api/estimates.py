@@ -41,6 +41,7 @@ class PlanParser(BaseParser):
 class PreviewQuery(serializers.Serializer):
     prices_on = serializers.DateField(required=False)
     samples = serializers.IntegerField(required=False, min_value=1, max_value=queries.MOST_SAMPLES)
+    project = serializers.SlugField(required=False, help_text=_("Whose team's past runs count."))
 
 
 class EstimateSerializer(serializers.ModelSerializer):
@@ -100,6 +101,8 @@ class EstimatePreviewView(APIView):
     def post(self, request: SignedInRequest) -> Response:
         asked = PreviewQuery(data=request.query_params)
         asked.is_valid(raise_exception=True)
+        slug = asked.validated_data.get("project")
+        project = get_object_or_404(Project.objects.visible_to(request.user), slug=slug) if slug else None
         body = request.data if isinstance(request.data, bytes) else b""
         try:
             plan = parse_plan(body)
@@ -109,6 +112,7 @@ class EstimatePreviewView(APIView):
                 prices_on=on or now,
                 samples=asked.validated_data.get("samples"),
                 seen_from=on if on and on < now else None,
+                team=project.team_id if project else None,
             )
         except PlanRefused as refused:
             raise said(refused) from None

@@ -12,6 +12,8 @@ from django.db.models import Q
 
 from core.money import round_money
 from estimates import queries as estimate_queries
+from estimates import services as estimates
+from estimates.baselines.queries import history_of
 from estimates.engine import difference as engine
 from estimates.engine.plan import PlanRefused, parse_plan
 from estimates.models import Price
@@ -87,6 +89,7 @@ def version_difference(before: ProposalVersion, after: ProposalVersion) -> Versi
             prices_on=after.estimate.prices_on,
             prices_on_before=before.estimate.prices_on,
             samples=after.estimate.samples,
+            baseline=history_of(estimates.team_of(after.estimate), on=after.estimate.prices_on),
         )["causes"]
     except PlanRefused:
         found = []
@@ -113,7 +116,9 @@ def ask_at_todays_prices(version: ProposalVersion, *, today: date) -> Decimal | 
         return None
     try:
         plan = parse_plan(estimate.plan)
-        answer = estimate_queries.answer_for(plan, prices_on=today, samples=estimate.samples)
+        answer = estimate_queries.answer_for(
+            plan, prices_on=today, samples=estimate.samples, team=estimates.team_of(estimate)
+        )
     except PlanRefused:
         return None
     total = ((answer["ask"].get("levels") or {}).get(version.ask_level) or {}).get("total")

@@ -13,6 +13,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from estimates.baselines.models import Baseline as Baseline
 from estimates.engine import books
 from teams.models import CURRENCY_CHOICES, Project, User
 
@@ -319,6 +320,7 @@ class EstimateRevision(models.Model):
         PLAN = "plan", _("the plan was changed")
         PRICE = "price", _("a price changed")
         CATALOGUE = "catalogue", _("the catalogue of accelerators changed")
+        BASELINE = "baseline", _("what past runs taught changed")
 
     estimate = models.ForeignKey(Estimate, models.CASCADE, related_name="revisions")
     at = models.DateTimeField()

@@ -17,6 +17,7 @@ from core.errors import Fault
 from core.money import split
 from core.months import Month
 from core.vocabulary import Category
+from estimates.baselines.queries import history_of
 from estimates.engine import answer as engine
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
 from estimates.engine.difference import difference
@@ -115,11 +116,17 @@ def with_known_items(rows: Sequence[PriceFacts]) -> list[PriceFacts]:
 
 
 def answer_for(
-    plan: Plan, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+    plan: Plan,
+    *,
+    prices_on: date,
+    samples: int | None = None,
+    seen_from: date | None = None,
+    team: int | None = None,
 ) -> dict[str, Any]:
     """The engine's answer for a plan at the prices of a day, with the catalogue of now.
 
-    `seen_from` is a day in the past: what starts after it was not to be seen then.
+    `seen_from` is a day in the past: what starts after it was not to be seen then. `team` is whose past runs count,
+    beside those of the organisation.
     """
     return engine.estimate(
         plan,
@@ -127,11 +134,18 @@ def answer_for(
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
+        baseline=history_of(team, on=prices_on),
     )
 
 
 def explanation_of(
-    plan: Plan, quantity: str, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+    plan: Plan,
+    quantity: str,
+    *,
+    prices_on: date,
+    samples: int | None = None,
+    seen_from: date | None = None,
+    team: int | None = None,
 ) -> dict[str, Any]:
     """The tree of reasons behind a quantity; UnknownQuantity where the plan has none of this name."""
     return explain(
@@ -141,6 +155,7 @@ def explanation_of(
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
+        baseline=history_of(team, on=prices_on),
     )
 
 
@@ -159,7 +174,13 @@ class Result:
 
 
 def difference_of(
-    first: Plan, second: Plan, *, prices_on: date, samples: int | None = None, seen_from: date | None = None
+    first: Plan,
+    second: Plan,
+    *,
+    prices_on: date,
+    samples: int | None = None,
+    seen_from: date | None = None,
+    team: int | None = None,
 ) -> dict[str, Any]:
     """What makes the second plan cost more or less than the first, by cause, at the same prices."""
     return difference(
@@ -169,6 +190,7 @@ def difference_of(
         accelerators=accelerator_book(),
         prices_on=prices_on,
         samples=samples or SAMPLES,
+        baseline=history_of(team, on=prices_on),
     )
 
 
@@ -176,9 +198,17 @@ PlanDocument = str | bytes | Mapping[str, Any]
 
 
 def answers_for(
-    wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date, seen_from: date | None = None
+    wanted: Sequence[tuple[PlanDocument, int]],
+    *,
+    prices_on: date,
+    seen_from: date | None = None,
+    teams: Sequence[int | None] = (),
 ) -> list[Result]:
-    """The answers for many plans, each with its sample count, in order; plans of one shape are computed together."""
+    """The answers for many plans, each with its sample count, in order; plans of one shape are computed together.
+
+    `teams` says for each plan whose past runs count, or nothing where all are of none.
+    """
+    histories = {team: history_of(team, on=prices_on) for team in set(teams) or {None}}
     accelerators = accelerator_book()
     results = [_readable(document, accelerators) for document, _samples in wanted]
     for samples in sorted({samples for _document, samples in wanted}):
@@ -191,6 +221,7 @@ def answers_for(
             accelerators=accelerators,
             prices_on=prices_on,
             samples=samples,
+            baselines={place: histories[teams[index] if teams else None] for place, index in enumerate(mine)},
         )
         for index, answer in zip(mine, answered, strict=True):
             results[index] = replace(results[index], answer=answer)

@@ -134,11 +134,18 @@ def _compute(estimate: Estimate, plan: PlanDocument, *, now: datetime) -> None:
     """Estimate a plan at the prices of the day, and fill in what is kept of it."""
     parsed = parse_plan(plan)
     today = Organisation.current().today(now)
-    answers.fill(estimate, parsed, queries.answer_for(parsed, prices_on=today, samples=estimate.samples))
+    answers.fill(
+        estimate, parsed, queries.answer_for(parsed, prices_on=today, samples=estimate.samples, team=team_of(estimate))
+    )
     estimate.prices_on = today
     estimate.computed_at = now
     estimate.stale_since = estimate.stale_price = None
     estimate.refusal = ""
+
+
+def team_of(estimate: Estimate) -> int | None:
+    """Whose past runs speak for it."""
+    return estimate.project.team_id if estimate.project else None
 
 
 def _keep_price_keys(estimate: Estimate) -> None:
@@ -185,6 +192,8 @@ def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
         "prices_before": F("answer__prices"),
         "compared_before": F("answer__prices_compared"),
         "keys_before": F("answer__price_keys"),
+        "baselines_before": F("answer__baselines"),
+        "team": F("project__team"),
     }
     locked = list(drafts.defer("answer").annotate(**before).select_for_update(skip_locked=True, of=("self",)))
     if not locked:
@@ -205,7 +214,7 @@ def _answers_of(estimates: Sequence[Estimate], today: date) -> list[queries.Resu
     """The answers, computed together; where one of them breaks, each by itself, so that the others go on."""
     wanted = [(estimate.plan, estimate.samples) for estimate in estimates]
     try:
-        return queries.answers_for(wanted, prices_on=today)
+        return queries.answers_for(wanted, prices_on=today, teams=[estimate.team for estimate in estimates])  # type: ignore[attr-defined]
     except Exception:
         logger.exception("a batch of %s estimates broke; each is computed by itself", len(wanted))
     return [_answer_alone(estimate, today) for estimate in estimates]
@@ -213,7 +222,8 @@ def _answers_of(estimates: Sequence[Estimate], today: date) -> list[queries.Resu
 
 def _answer_alone(estimate: Estimate, today: date) -> queries.Result:
     try:
-        return queries.answers_for([(estimate.plan, estimate.samples)], prices_on=today)[0]
+        team = estimate.team  # type: ignore[attr-defined]
+        return queries.answers_for([(estimate.plan, estimate.samples)], prices_on=today, teams=[team])[0]
     except Exception:
         logger.exception("estimate %s broke", estimate.pk)
         return queries.Result(faults=(Fault("", None, _("The computation broke; the log of the worker says why.")),))
@@ -240,12 +250,20 @@ def _follow_prices(
     return EstimateRevision(
         estimate=estimate,
         at=now,
-        why=EstimateRevision.Why.PRICE if price else EstimateRevision.Why.CATALOGUE,
+        why=_why(estimate, result.answer, price),
         price_id=price,
         old_total=old_total,
         new_total=estimate.total_mean,
         moved=answers.moved_prices(prices_before, answers.prices_of(result.answer)),
     )
+
+
+def _why(estimate: Estimate, answer: answers.Answer, price: int | None) -> EstimateRevision.Why:
+    """What made a draft wait."""
+    if price:
+        return EstimateRevision.Why.PRICE
+    known = estimate.baselines_before or []  # type: ignore[attr-defined]
+    return EstimateRevision.Why.BASELINE if answer["baselines"] != known else EstimateRevision.Why.CATALOGUE
 
 
 # ---- prices

@@ -39,7 +39,7 @@ VERBS_OF_KIND = {
     "proposal": ("proposal.", "step."),
     "line": ("line.", "threshold.", "money.", "hold."),
     "import": ("import.", "source.", "feed.", "booking.", "bookings.", "rule.", "rules.", "run."),
-    "price": ("price.", "prices.", "estimate.", "accelerator."),
+    "price": ("price.", "prices.", "estimate.", "accelerator.", "baseline."),
     "flag": ("flag.", "retrospective.", "action."),
     "project": ("project.", "person.", "token."),
 }

@@ -141,12 +141,12 @@ def filled_in(post: QueryDict) -> Document:
     return plan_members.renamed(plan_fields.document_of(post), post)
 
 
-def outcome_of(document: Document | str, *, day: date) -> Outcome:
-    """Estimate a document at the prices of a day. Nothing is kept."""
+def outcome_of(document: Document | str, *, day: date, project: Project | None = None) -> Outcome:
+    """Estimate a document at the prices of a day, by what the project's team has learned. Nothing is kept."""
     started = time.perf_counter()
     try:
         plan = parse_plan(document if isinstance(document, str) else plan_reshaping.estimable(document))
-        answer = queries.answer_for(plan, prices_on=day)
+        answer = queries.answer_for(plan, prices_on=day, team=project.team_id if project else None)
     except PlanRefused as refused:
         return refused_outcome(document, refused)
     return Outcome(dict(plan.document), plan=plan, answer=answer, seconds=time.perf_counter() - started)
@@ -161,6 +161,7 @@ def refused_outcome(document: Document | str, refused: PlanRefused) -> Outcome:
 def form_context(
     document: Document | str,
     *,
+    project: Project | None = None,
     headroom: Decimal | None = None,
     preview_url: str = "",
     outcome: Outcome | None = None,
@@ -174,7 +175,7 @@ def form_context(
     the estimate as one types; `estimate` is the draft that is being edited, whose history is shown; `shown` are the
     members of a life plan that stand open. A text that cannot be read is shown as it is.
     """
-    found = outcome or outcome_of(document, day=today())
+    found = outcome or outcome_of(document, day=today(), project=project)
     is_text = isinstance(document, str) and found.plan is None
     filled = document if isinstance(document, dict) else found.document
     is_yaml = as_yaml or is_text
@@ -190,6 +191,7 @@ def form_context(
         "carried": [] if is_yaml else plan_members.kept_parts(filled),
         "lists": {} if is_yaml else value_lists(),
         "preview_url": preview_url or reverse("plan-preview"),
+        "plan_project": project.slug if project else "",
         "estimate": estimate,
         "history": history_of(estimate) if estimate is not None else [],
         **preview_context(found, headroom=headroom, shown=[member.place for member in members if member.groups]),
@@ -214,7 +216,7 @@ def preview_context(found: Outcome, *, headroom: Decimal | None = None, shown: S
     }
 
 
-def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpResponse:
+def preview(request: HttpRequest, *, project: Project | None = None, headroom: Decimal | None = None) -> HttpResponse:
     """The estimate, the hints and the faults for the posted form, as parts that htmx puts in their places.
 
     Nothing where the form was drawn for another task: it is being drawn again, and the estimate comes with it.
@@ -222,7 +224,7 @@ def preview(request: HttpRequest, *, headroom: Decimal | None = None) -> HttpRes
     document = document_from_post(request.POST)
     if isinstance(document, dict) and document.get("task") != request.POST.get("drawn_for", document.get("task")):
         return HttpResponse(status=204)
-    found = outcome_of(document, day=today())
+    found = outcome_of(document, day=today(), project=project)
     shown = request.POST.getlist(plan_members.SHOWN)
     context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom, shown=shown)}
     before = request.POST.get("said", "").split()
@@ -251,6 +253,12 @@ def plan_preview(request: HttpRequest) -> HttpResponse:
     return preview(request)
 
 
+def posted_project(request: HttpRequest) -> Project | None:
+    """The project whose plan is being written, which the form brings along."""
+    visible = Project.objects.visible_to(request.user)
+    return visible.filter(slug=request.POST.get("plan_project", "")).first()
+
+
 @login_required
 @require_POST
 def plan_shape(request: HttpRequest) -> HttpResponse:
@@ -265,7 +273,11 @@ def plan_shape(request: HttpRequest) -> HttpResponse:
         if ask.get("member") in plan_members.MEMBER_TASKS:
             shown.append(plan_members.add_member(document, ask["member"]))
     context = form_context(
-        document, preview_url=post.get("preview_url", ""), as_yaml=ask.get("view") == "yaml", shown=shown
+        document,
+        project=posted_project(request),
+        preview_url=post.get("preview_url", ""),
+        as_yaml=ask.get("view") == "yaml",
+        shown=shown,
     )
     return render(request, "web/plans/_reshaped.html", context)
 
@@ -283,7 +295,7 @@ def plan_member(request: HttpRequest) -> HttpResponse:
     document, place = filled_in(request.POST), request.GET.get("place", "")
     if plan_members.number_of(document, place) is None:
         return HttpResponse(status=404)
-    found = outcome_of(document, day=today())
+    found = outcome_of(document, day=today(), project=posted_project(request))
     context = {
         "member": plan_members.member_of(document, f"{place}.", found.faults, False),
         "lists": value_lists(),
@@ -306,7 +318,9 @@ def plan_why(request: HttpRequest) -> HttpResponse:
     """Why a quantity is what it is: formulas and figures down to what was typed in."""
     try:
         plan = parse_plan(document_from_post(request.POST))
-        tree = queries.explanation_of(plan, request.GET.get("quantity", "total_cost"), prices_on=today())
+        quantity, project = request.GET.get("quantity", "total_cost"), posted_project(request)
+        team = project.team_id if project else None
+        tree = queries.explanation_of(plan, quantity, prices_on=today(), team=team)
     except (PlanRefused, UnknownQuantity):
         return render(request, "web/plans/_why.html", {"node": None})
     return render(request, "web/plans/_why.html", {"node": tree_of(tree, plan.currency)})

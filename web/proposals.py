@@ -198,6 +198,7 @@ def editor(
     last = found.versions.select_related("estimate").order_by("-number").first() if found else None
     words = plans.form_context(
         document,
+        project=project,
         headroom=project_headroom(project),
         preview_url=reverse("proposal-preview", args=[project.slug]),
         outcome=outcome,
@@ -243,7 +244,7 @@ def project_headroom(project: Project) -> Decimal | None:
 def proposal_preview(request: PersonRequest, slug: str) -> HttpResponse:
     """The estimate as one types, with what the project has left."""
     project = get_object_or_404(Project.objects.visible_to(request.user), slug=slug)
-    return plans.preview(request, headroom=project_headroom(project))
+    return plans.preview(request, project=project, headroom=project_headroom(project))
 
 
 # ---- what is done with one

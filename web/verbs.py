@@ -14,6 +14,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from estimates.baselines.models import BaselineQuantity
 from estimates.models import PriceUnit
 from teams.labels import CATEGORIES
 from teams.models import Activity
@@ -34,6 +35,7 @@ SENTENCES: dict[str, str | Promise] = {
     "estimate.frozen": _("The estimate of {who} is frozen at {total}"),
     "price.added": _("{who} entered a price for {item}: {money} per {unit}, valid from {valid_from}"),
     "prices.imported": _("{who} imported {rows} prices"),
+    "baseline.recorded": _("{who} wrote down what {runs} runs taught: {quantity} {value}"),
     "accelerator.added": _("{who} added the accelerator {name}"),
     "accelerator.changed": _("{who} changed the accelerator {name}"),
     "source.opened": _("{who} opened the source {slug}"),
@@ -128,6 +130,8 @@ def told(name: str, value: Any, facts: dict[str, Any]) -> str:
         return str(LABELS[value])
     if name == "unit" and value in PriceUnit.values:
         return str(PriceUnit(value).label)
+    if name == "quantity" and value in BaselineQuantity.values:
+        return str(BaselineQuantity(value).label)
     if name == "basis" and value in BASES:
         return str(BASES[value])
     if name in DAY_FACTS and isinstance(value, str):

@@ -92,7 +92,9 @@ def test_a_preview_takes_few_queries(book, django_assert_num_queries):
     caller = client(book.alice)
     caller.post(PREVIEW, YAML, content_type="application/yaml")
 
-    with django_assert_num_queries(3):  # the organisation's day, the newest price, the accelerators
+    with django_assert_num_queries(
+        4
+    ):  # the organisation's day, the newest price, the accelerators, the newest baseline
         caller.post(PREVIEW, YAML, content_type="application/yaml")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 import sys
-from datetime import timedelta
+from datetime import date, timedelta
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from estimates.baselines.services import Figure, record_baseline
 from estimates.models import Price
 from teams.models import Organisation
 from tests.estimates import factories
@@ -177,3 +179,20 @@ def test_a_bad_price_file_changes_nothing(book, tmp_path):
     assert status == 1
     assert lines[0]["errors"][0]["path"] == "line 2, amount"
     assert Price.objects.count() == 1
+
+
+def test_the_team_whose_past_runs_count_is_named(book, tmp_path):
+    columns = {"runs": 2, "since": date(2026, 1, 1), "until": date(2026, 2, 1), "source": "look back"}
+    figure = Figure(quantity="compute.paid_mfu", value=Decimal("0.31"), **columns)
+    record_baseline(figure, by=book.manager, team=book.team)
+    compute = {"accelerator": "h100-sxm-80gb", "count": 8, "mfu": "baseline"}
+    file = write(tmp_path, "a.json", compute=compute)
+
+    _status, [own], _messages = run("estimate", file, "--json", "--samples", "50", "--team", "foundation")
+    _status, [without], _messages = run("estimate", file, "--json", "--samples", "50")
+
+    assert [row["runs"] for row in own["baselines"]] == [2]
+    assert without["baselines"] == []
+    with pytest.raises(CommandError, match="foundation, search") as refused:
+        run("estimate", file, "--json", "--team", "nobody")
+    assert refused.value.returncode == 2

@@ -240,7 +240,7 @@ def test_a_preview_has_a_counted_number_of_queries(book, client, django_assert_n
     client.force_login(book.alice)
     client.post(reverse("plan-preview"), posted(factories.plan()))
 
-    with django_assert_num_queries(6):  # session, person, roles, organisation, newest price, accelerators
+    with django_assert_num_queries(7):  # session, person, roles, organisation, newest price, baseline, accelerators
         client.post(reverse("plan-preview"), posted(factories.plan()))
 
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from core.errors import Fault
 from estimates import queries
 from estimates.engine.explain import UnknownQuantity
-from teams.models import Organisation
+from teams.models import Organisation, Team
 
 STANDARD_INPUT = "-"
 AT_ONCE = 64
@@ -35,16 +35,31 @@ class Document:
 
 
 class View(TypedDict):
-    """The day whose prices are used, and whether it lies behind us: then what starts later is not seen."""
+    """The day whose prices are used; whether it lies behind us, as then what starts later is not seen; whose past
+    runs count."""
 
     prices_on: date
     seen_from: date | None
+    team: int | None
 
 
-def view_of(asked: date | None, *, today: date) -> View:
+def view_of(asked: date | None, *, today: date, team: int | None = None) -> View:
     """Prices as one sees them today, announced ones included, or as one saw them on a past day."""
     on = asked or today
-    return {"prices_on": on, "seen_from": on if on < today else None}
+    return {"prices_on": on, "seen_from": on if on < today else None, "team": team}
+
+
+def team_named(slug: str) -> int | None:
+    """The team whose past runs count; those of the organisation alone where none is named."""
+    if not slug:
+        return None
+    team = Team.objects.filter(slug=slug).first()
+    if team is None:
+        known = ", ".join(Team.objects.values_list("slug", flat=True)) or "none"
+        raise CommandError(
+            _("There is no team %(slug)s; there are: %(known)s.") % {"slug": slug, "known": known}, returncode=2
+        )
+    return team.pk
 
 
 class Command(BaseCommand):
@@ -58,6 +73,7 @@ class Command(BaseCommand):
             metavar="DATE",
             help="the day whose prices are used; today (of a past day: without what starts later)",
         )
+        parser.add_argument("--team", default="", metavar="SLUG", help="the team whose past runs are the baseline")
         parser.add_argument("--samples", type=sample_count, default=queries.SAMPLES, metavar="N")
         parser.add_argument("--diff", action="store_true", help="what makes the second of two plans differ")
         parser.add_argument("--explain", default="", metavar="QUANTITY", help="the tree of reasons of a quantity")
@@ -66,7 +82,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         check_call(options)
         documents = documents_of(options["plans"], sys.stdin.buffer)
-        view = view_of(options["prices_on"], today=Organisation.current().today(timezone.now()))
+        today = Organisation.current().today(timezone.now())
+        view = view_of(options["prices_on"], today=today, team=team_named(options["team"]))
         if options["diff"]:
             outcomes = differences(documents, view, options["samples"])
         elif options["explain"]:
@@ -125,7 +142,10 @@ def documents_of(names: list[str], lines: Iterable[bytes]) -> Iterator[Document]
 def estimates(documents: Iterator[Document], view: View, samples: int) -> Iterator[dict[str, Any]]:
     """The answers, in order; plans are taken in portions."""
     while portion := list(islice(documents, AT_ONCE)):
-        results = queries.answers_for([(document.text, samples) for document in portion], **view)
+        wanted = [(document.text, samples) for document in portion]
+        results = queries.answers_for(
+            wanted, prices_on=view["prices_on"], seen_from=view["seen_from"], teams=[view["team"]] * len(wanted)
+        )
         for document, result in zip(portion, results, strict=True):
             yield result.answer if result.answer is not None else refused(document, result.faults)
 

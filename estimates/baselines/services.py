@@ -1,0 +1,166 @@
+"""Writing down what finished runs taught. A figure, and the staleness of the drafts that looked for it, are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from core.errors import DomainError, Fault, NotAllowed
+from estimates.models import Estimate
+from estimates.services import lock_prices
+from teams import activity, permissions
+from teams.models import Organisation, Project, Role, Team, User
+
+from .models import SHARES, Baseline, BaselineQuantity
+
+MOST = Decimal(10) ** 13
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One figure with what it was learned from: a value alone, or between a low and a high one."""
+
+    quantity: str
+    value: Decimal
+    low: Decimal | None = None
+    high: Decimal | None = None
+    runs: int
+    since: date
+    until: date
+    source: str
+    link: str = ""
+    task_type: str = ""
+    accelerator_family: str = ""
+    note: str = ""
+
+
+def record_baseline(
+    figure: Figure,
+    *,
+    by: User,
+    team: Team | None,
+    project: Project | None = None,
+    valid_from: date | None = None,
+    withdrawn: bool = False,
+    now: datetime | None = None,
+) -> Baseline:
+    """Write one figure down for a team, or for the whole organisation where no team is named."""
+    return record_baselines(
+        [figure], by=by, team=team, project=project, valid_from=valid_from, withdrawn=withdrawn, now=now
+    )[0]
+
+
+@transaction.atomic
+def record_baselines(
+    figures: Sequence[Figure],
+    *,
+    by: User,
+    team: Team | None,
+    project: Project | None = None,
+    valid_from: date | None = None,
+    withdrawn: bool = False,
+    now: datetime | None = None,
+) -> list[Baseline]:
+    """Write figures down, all or none, and mark the drafts that looked for one of them stale."""
+    lock_prices()
+    _check_may_record(by, team, project)
+    moment = now or timezone.now()
+    today = Organisation.current().today(moment)
+    since = valid_from or today
+    faults = [fault for figure in figures for fault in faults_of(figure)]
+    if since > today:
+        faults.append(Fault("valid_from", since, _("lies ahead"), _("today, or a day before")))
+    if faults:
+        raise DomainError(_("These figures cannot be right."), code="baseline_refused", faults=faults)
+    added = [
+        Baseline.objects.create(
+            by=by, team=team, project=project, valid_from=since, withdrawn=withdrawn, **_columns(figure)
+        )
+        for figure in figures
+    ]
+    _mark_stale(added, team, now=moment)
+    for row in added:
+        activity.record(
+            "baseline.recorded",
+            by=by,
+            team=team,
+            project=project,
+            subject=row,
+            quantity=row.quantity,
+            value=row.mode,
+            runs=row.runs,
+            withdrawn=withdrawn,
+        )
+    return added
+
+
+def _check_may_record(by: User, team: Team | None, project: Project | None) -> None:
+    if team is None:
+        allowed = permissions.has_role(by, Role.DIRECTOR) or permissions.has_role(by, Role.FINANCE)
+        if not allowed:
+            raise NotAllowed(_("Baselines of the whole organisation are written by directors and finance."))
+    elif not permissions.may_fund(by, team):
+        raise NotAllowed(
+            _("Baselines of %(team)s are written by its managers, directors and finance.") % {"team": team}
+        )
+    if project is not None and team is not None and project.team_id != team.pk:
+        raise DomainError(_("This project belongs to another team."), code="wrong_team")
+
+
+def faults_of(figure: Figure) -> list[Fault]:
+    """What is wrong with a figure."""
+    low, high = _ends(figure)
+    checks = (
+        (figure.quantity in BaselineQuantity.values, "quantity", figure.quantity, ", ".join(BaselineQuantity.values)),
+        (low <= figure.value <= high, "value", figure.value, _("low, value and high in this order")),
+        (low >= 0 and high <= MOST, "value", figure.value, _("numbers from 0 to 1e13")),
+        (figure.value > 0 or figure.quantity == BaselineQuantity.ROLLBACK_SHARE, "value", figure.value, _("above 0")),
+        (figure.quantity not in SHARES or high <= 1, "value", high, _("a share: from 0 to 1")),
+        (figure.runs >= 1, "runs", figure.runs, _("at least one run")),
+        (figure.until >= figure.since, "until", figure.until, _("a day after the period begins")),
+        (bool(figure.source.strip()), "source", figure.source, _("where the figure comes from")),
+    )
+    return [
+        Fault(path, value, _("cannot be right"), accepted) for is_right, path, value, accepted in checks if not is_right
+    ]
+
+
+def _ends(figure: Figure) -> tuple[Decimal, Decimal]:
+    low = figure.value if figure.low is None else figure.low
+    return low, figure.value if figure.high is None else figure.high
+
+
+def _columns(figure: Figure) -> dict[str, Any]:
+    low, high = _ends(figure)
+    return {
+        "quantity": figure.quantity,
+        "low": low,
+        "mode": figure.value,
+        "high": high,
+        "runs": figure.runs,
+        "since": figure.since,
+        "until": figure.until,
+        "source": figure.source.strip(),
+        "link": figure.link,
+        "task_type": figure.task_type,
+        "accelerator_family": figure.accelerator_family,
+        "note": figure.note,
+    }
+
+
+def _mark_stale(rows: Sequence[Baseline], team: Team | None, *, now: datetime) -> None:
+    """The drafts that looked for one of these figures wait for recomputation."""
+    looked = Q(pk__in=[])
+    for quantity in {row.quantity for row in rows}:
+        looked |= Q(answer__baseline_keys__contains=[quantity])
+    theirs = Q() if team is None else Q(project__team=team)
+    Estimate.objects.drafts().filter(looked, theirs).update(stale_since=Coalesce("stale_since", Value(now)), refusal="")
