@@ -244,6 +244,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "LineCategory": "budgets.models.fields.LINE_CHOICES",
         "TaskTypeOrAny": "api.can_start.TASK_OR_ANY",
+        "FeedKind": "usage.models.Feed.Kind",
+        "PriceKind": "estimates.models.PriceKind",
     },
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums", "api.plan_schema.add_plan"],
 }
