@@ -24,7 +24,7 @@ from teams.models import Organisation, Project
 from usage import overview, queries, services, silence
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
-from web import bookings, feeds, imports, restatements, rules, serving
+from web import bookings, feeds, imports, restatements, rules, serving, storage
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -214,5 +214,6 @@ urlpatterns = [
     *imports.urlpatterns,
     *rules.urlpatterns,
     *serving.urlpatterns,
+    *storage.urlpatterns,
     *restatements.urlpatterns,
 ]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from core.vocabulary import Category, ChargeCategory
 
@@ -131,12 +131,25 @@ class RowReader(Protocol):
     exact_places: frozenset[int]
     """Columns with amounts, times and ids, where a byte that is no text rejects the row."""
 
-    def row(self, fields: Any) -> Row:
-        """One record as a `Row`; raises `RowFault` or `RowSkipped`."""
+    def row(self, fields: Any) -> Row | None:
+        """One record as a `Row`, None where it went into a sum; raises `RowFault` or `RowSkipped`."""
         ...
 
     def describe(self, key: Any) -> Keys:
         """What a row's `key` stands for; raises `RowFault`."""
+        ...
+
+
+@runtime_checkable
+class Summing(Protocol):
+    """A reader that keeps no row of its own for a record, but sums; all parts of a delivery are summed together."""
+
+    def goes_on_from(self, before: Any) -> None:
+        """Go on with the sums of the reader of the part before."""
+        ...
+
+    def summary(self) -> Iterator[Row]:
+        """The sums as rows, when everything was read."""
         ...
 
 

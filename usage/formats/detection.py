@@ -24,6 +24,7 @@ from . import (
     gcp,
     generic_csv,
     huawei,
+    inventory,
     kubecost,
     oci,
     opencost,
@@ -54,6 +55,7 @@ FORMATS: tuple[Format, ...] = (
     openshift.FORMAT,
     dcgm.FORMAT,
     service.FORMAT,
+    inventory.FORMAT,
     generic_csv.FORMAT,
 )
 HEAD = 1 << 16

@@ -19,7 +19,7 @@ from core.money import EXACT, exact_text
 
 from ..delivery import Settings
 from ..formats import detection
-from ..formats.contract import Format, Records, Row, RowReader
+from ..formats.contract import Format, Records, Row, RowReader, Summing
 from ..models import Import, Meaning, Money, RejectedRow, Source
 from ..reading.faults import FileRefused, RowFault, RowSkipped
 from ..reading.header import Header
@@ -101,6 +101,7 @@ class Pass:
 def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
     """Read every part of the file into staging."""
     reading: Reading | None = None
+    part: PartReader | None = None
     for name, stream, unpacked in file.parts():
         with stream:
             settings = context.settings
@@ -110,11 +111,12 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
             if reading is None:
                 reading = context.reading = Reading(detected.format, detected.reason)
                 context.settle(detected.format)
-            part = PartReader(context, reading, detected, stream, unpacked, settings)
+            part = PartReader(context, reading, detected, stream, unpacked, settings, before=part)
             with no_collection():
                 part.run()
-    if reading is None:
+    if reading is None or part is None:
         raise FileRefused(_("The archive holds no file."))
+    part.stage_summary()
     context.staging.pause()
     if context.settings.strict and reading.rejected:
         raise FileRefused(_("A row is bad, and this source is strict: the file is refused whole."))
@@ -149,6 +151,8 @@ class PartReader:
         stream: io.BufferedReader,
         unpacked: Unpacked,
         settings: Settings,
+        *,
+        before: PartReader | None,
     ) -> None:
         self._context, self._reading = context, reading
         self._unpacked, self._settings = unpacked, settings
@@ -156,6 +160,8 @@ class PartReader:
         self._is_table = isinstance(self._records, Table)
         self._header: Header = self._records.header
         self._rows: RowReader = detected.format.open(self._header, settings, context.notes)
+        if before is not None and isinstance(self._rows, Summing) and isinstance(before._rows, Summing):
+            self._rows.goes_on_from(before._rows)
         self._salt = print_salt(detected.format, settings, self._records.raw_header)
         self._told = time.monotonic()
         self._first = True
@@ -204,6 +210,9 @@ class PartReader:
                 if (odd_text or b"\0" in batch.records[index]) and type(fields) is list:
                     self._clean(fields, batch.lines[index])
                 row = read_row(fields)
+                if row is None:
+                    self._reading.accepted += 1
+                    continue
                 rows.append((index, row, entry_of(row.key), scope_of(row.scope)))
             except RowFault as fault:
                 self._reject(batch.lines[index], fault, batch.records[index])
@@ -211,6 +220,17 @@ class PartReader:
                 self._reading.skipped[skipped.kind] += 1
         self._stage(self._known(rows), batch, prints)
         self._keep_rejected()
+
+    def stage_summary(self) -> None:
+        """What a format that sums its rows up has to say when all parts are read."""
+        if not isinstance(self._rows, Summing) or not self._reading.accepted:
+            return
+        accepted = self._reading.accepted
+        rows = list(self._rows.summary())
+        prints = [hashlib.blake2b(repr(row).encode(), digest_size=16, salt=self._salt).digest() for row in rows]
+        found: list[ReadRow] = [(at, row, None, None) for at, row in enumerate(rows)]
+        self._stage(self._known(found), Batch([b""] * len(rows), [1] * len(rows)), prints)
+        self._reading.accepted = accepted
 
     def _settle_width(self, split: list[Any], batch: Batch) -> None:
         """Rows that all lack the same last fields are padded; a cut-off last record refuses the file."""

@@ -34,6 +34,12 @@ WARNINGS = {
     "latency_in_milliseconds": gettext_lazy("A latency without a unit was taken as milliseconds"),
     "totals_of_the_hour": gettext_lazy("Columns called total were taken as what the hour added"),
     "more_than_requests": gettext_lazy("More timeouts or cache hits than requests"),
+    "blocks_of_1024": gettext_lazy("Blocks of du were taken as 1,024 bytes"),
+    "places_cut": gettext_lazy("Very many places: they were summed by their first folder"),
+    "runs_cut": gettext_lazy("Very many runs with checkpoints: only the largest are kept apart"),
+    "copies_cut": gettext_lazy("Very many copies: only those that waste most are kept"),
+    "copies_of_large_objects_only": gettext_lazy("Very many objects: copies of small ones were not looked for"),
+    "snapshot_without_a_day": gettext_lazy("The list holds no time; set issued_at to say when it was taken"),
     "price_missing": gettext_lazy("No price for the day of use: the row carries no money"),
 }
 
@@ -56,6 +62,32 @@ def how_many(number: Decimal | None) -> str:
     if number is None:
         return figures.NOTHING
     return figures.compact_text(number.quantize(Decimal(1)) if abs(number) < 10_000 else number)
+
+
+FILE_KINDS = {
+    "checkpoint": gettext_lazy("checkpoints"),
+    "dataset": gettext_lazy("data sets"),
+    "media": gettext_lazy("pictures, sound and film"),
+    "log": gettext_lazy("logs"),
+    "code": gettext_lazy("code"),
+    "image": gettext_lazy("container images"),
+}
+UNITS_OF_BYTES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+@register.simple_tag
+def file_kind(kind: str) -> str:
+    """What kind of files."""
+    return str(FILE_KINDS.get(kind) or _("other files"))
+
+
+@register.simple_tag
+def bytes(number: Decimal | int) -> str:
+    """An amount of data in units of a thousand: `3.20 TB`."""
+    value, unit = Decimal(number), 0
+    while value >= 1000 and unit + 1 < len(UNITS_OF_BYTES):
+        value, unit = value / 1000, unit + 1
+    return f"{figures.grouped(value, 2 if unit and value < 100 else 0)} {UNITS_OF_BYTES[unit]}"
 
 
 @register.simple_tag
