@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from decimal import Decimal
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -25,7 +26,7 @@ from overruns import tasks
 from teams import permissions
 from teams.models import Project
 from usage import queries, rules, services
-from usage.models import AllocationRule, Import, Source
+from usage.models import AllocationRule, AllocationShare, Import, Source
 from usage.totals import DIMENSIONS, Question, default_zone
 
 PAGE = 50
@@ -337,7 +338,19 @@ class ConservationView(APIView):
         )
 
 
+class ShareSerializer(serializers.ModelSerializer):
+    """One project of a split, with its weight; where usage weighs, any weight serves."""
+
+    project = serializers.SlugRelatedField("slug", queryset=Project.objects.all())
+    weight = serializers.DecimalField(max_digits=28, decimal_places=8, required=False, default=Decimal(1))
+
+    class Meta:
+        model = AllocationShare
+        fields = ["project", "weight"]
+
+
 class RuleSerializer(serializers.ModelSerializer):
+    shares = ShareSerializer(many=True, required=False)
     project = serializers.SlugRelatedField("slug", queryset=Project.objects.all(), required=False, allow_null=True)
     source = serializers.SlugRelatedField("slug", queryset=Source.objects.all(), required=False, allow_null=True)  # type: ignore[assignment]
 
@@ -345,6 +358,7 @@ class RuleSerializer(serializers.ModelSerializer):
         model = AllocationRule
         fields = [
             "id", "position", "name", "source", "conditions", "starts_on", "ends_on", "project", "is_shared",
+            "split", "shares",
             "category", "task_type", "stage", "experiment", "reference", "reason",
         ]  # fmt: skip
         extra_kwargs = {"position": {"required": False}}
@@ -369,7 +383,9 @@ class RulesView(APIView):
     def post(self, request: SignedInRequest) -> Response:
         form = RuleSerializer(data=request.data)
         form.is_valid(raise_exception=True)
-        rule = rules.add_rule(by=request.user, **form.validated_data)
+        given = dict(form.validated_data)
+        shares = [(share["project"], share["weight"]) for share in given.pop("shares", [])]
+        rule = rules.add_rule(by=request.user, shares=shares, **given)
         return Response(RuleSerializer(rule).data, status=201)
 
 

@@ -7,15 +7,19 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from django.db import connection
 
+from core.money import EXACT
 from core.months import Month
-from teams.models import ClosedMonth, Project
+from teams.models import ClosedMonth, Organisation, Project
 
-from .models import AllocationRule, Placement
-from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Place, Rule, Target, places_of, within
+from .daily import MEASURES, days_of_records
+from .models import AllocationRule, Placement, Reassignment
+from .models.allocation import Split
+from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Override, Place, Rule, Target, places_of, within
 from .sources import BY_HAND
 
 BEGINNING = "0001-01-01T00:00:00+00:00"
@@ -36,17 +40,100 @@ PLACE_COLUMNS = (
     "experiment",
     "reference",
     "rule_id",
+    "reassignment_id",
 )
 
 
 def active_rules() -> list[Rule]:
     """The rules in force, in order, as the arithmetic sees them."""
-    rows = AllocationRule.objects.filter(active=True).prefetch_related("shares").order_by("position", "id")
-    return [as_rule(row) for row in rows]
+    rows = list(AllocationRule.objects.filter(active=True).prefetch_related("shares").order_by("position", "id"))
+    hours = hours_by_month() if any(row.split == Split.USAGE for row in rows) else {}
+    return [as_rule(row, hours) for row in rows]
 
 
-def as_rule(row: AllocationRule) -> Rule:
-    shares = tuple((share.project_id, share.weight) for share in row.shares.all()) if row.pk else ()
+def active_overrides() -> list[Override]:
+    """What people decided by hand and did not take back, the newest first."""
+    rows = Reassignment.objects.filter(reversed_at=None).prefetch_related("key_sets").order_by("-id")
+    return [as_override(row, [each.pk for each in row.key_sets.all()]) for row in rows]
+
+
+def as_override(row: Reassignment, key_sets: Iterable[int]) -> Override:
+    return Override(
+        id=row.pk or 0,
+        key_sets=frozenset(key_sets),
+        target=Target(
+            project_id=row.project_id,
+            is_shared=row.is_shared,
+            category=row.category,
+            task_type=row.task_type,
+            stage=row.stage,
+            experiment=row.experiment,
+        ),
+        starts_on=row.starts_on,
+        ends_on=row.ends_on or LAST_DAY,
+    )
+
+
+Hours = dict[date, dict[int, Decimal]]
+"""Accelerator-hours by first day of the month and project."""
+
+
+def hours_by_month() -> Hours:
+    """What projects used on their own account: without what rules that split by usage gave them.
+
+    Where a source splits another, its hours tell more than the other's, which are the same hours once more.
+    """
+    found: Hours = {}
+    whole = (
+        "SELECT date_trunc('month', u.day)::date, u.project_id, sum(u.accelerator_hours) FROM usage_dailyusage u"
+        " JOIN usage_meter m ON m.id = u.meter_id"
+        f" WHERE u.project_id IS NOT NULL AND u.accelerator_hours <> 0 AND {NO_WHOLE_OF_PARTS} GROUP BY 1, 2"
+    )
+    given = days_of_records(
+        ["date_trunc('month', x.day)::date", "p.project_id"],
+        records=(
+            "(SELECT * FROM usage_record WHERE accelerator_hours <> 0 AND key_set_id IN"
+            " (SELECT key_set_id FROM usage_placement JOIN usage_allocationrule a ON a.id = rule_id"
+            " WHERE known_until IS NULL AND a.split = 'usage'))"
+        ),
+        joins="JOIN usage_meter m ON m.id = k.meter_id JOIN usage_allocationrule a ON a.id = p.rule_id",
+        where=f"a.split = 'usage' AND p.project_id IS NOT NULL AND p.reassignment_id IS NULL AND {NO_WHOLE_OF_PARTS}",
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(whole)
+        for month, project, hours in cursor.fetchall():
+            found.setdefault(month, {})[project] = hours
+        cursor.execute(given, {"zone": Organisation.current().time_zone})
+        for month, project, *measures in cursor.fetchall():
+            own = found.get(month, {})
+            own[project] = EXACT.subtract(own.get(project, Decimal(0)), measures[HOURS])
+    return found
+
+
+NO_WHOLE_OF_PARTS = "m.source_id NOT IN (SELECT part_of_id FROM usage_source WHERE part_of_id IS NOT NULL)"
+HOURS = 1 + MEASURES.index("accelerator_hours")
+"""Where the hours stand in an answer of `days_of_records`, after its groups; the rows come first."""
+
+
+def months_of(projects: Sequence[int], hours: Hours) -> tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...]:
+    """The weights of each month, of some projects or, without any, of all that used something."""
+    found = []
+    for month, used in sorted(hours.items()):
+        shares = tuple((project, used[project]) for project in sorted(projects or used) if used.get(project, 0) > 0)
+        if shares:
+            found.append((month, Month.of(month).end, shares))
+    return tuple(found)
+
+
+def as_rule(
+    row: AllocationRule, hours: Hours | None = None, shares: Sequence[tuple[int, Decimal]] | None = None
+) -> Rule:
+    """A rule as the arithmetic sees it; `shares` where they are not those that are kept."""
+    if shares is None:
+        shares = [(share.project_id, share.weight) for share in row.shares.all()] if row.pk else []
+    monthly = None
+    if row.split == Split.USAGE:
+        monthly = months_of([project for project, _weight in shares], hours_by_month() if hours is None else hours)
     return Rule(
         id=row.pk or 0,
         conditions=tuple(as_condition(condition) for condition in row.conditions),
@@ -58,7 +145,8 @@ def as_rule(row: AllocationRule) -> Rule:
             stage=row.stage,
             experiment=row.experiment,
             reference=row.reference,
-            shares=shares,
+            shares=() if row.split == Split.USAGE else tuple(shares),
+            monthly=monthly,
         ),
         source_id=row.source_id,
         starts_on=row.starts_on or FIRST_DAY,
@@ -133,22 +221,45 @@ def open_periods() -> list[tuple[date, date]]:
 
 
 def moves(
-    rules: Sequence[Rule], where: str = "TRUE", parameters: dict[str, Any] | None = None
+    rules: Sequence[Rule],
+    where: str = "TRUE",
+    parameters: dict[str, Any] | None = None,
+    *,
+    overrides: Sequence[Override] | None = None,
+    also: tuple[date, date] | None = None,
 ) -> Iterable[tuple[int, list[Place], list[Place]]]:
-    """Key sets that the rules would place otherwise on open days: id, the places now, the places then.
+    """Key sets that rules and re-assignments would place otherwise on open days: id, the places now, the places then.
 
-    What lies in a closed month stays where it is, and what people booked where they booked it.
+    What lies in a closed month stays where it is, except on the days of `also`: those are restated. What people booked
+    stays where they booked it.
     """
     where = f"({where}) AND {NOT_BY_HAND}"
     types, periods = task_types(), open_periods()
+    if also is not None:
+        closed = [piece for start, end in closed_periods(periods) for piece in _outside(start, end, also)]
+        periods = _between(closed)
+    overrides = active_overrides() if overrides is None else overrides
     now = current_places(where, parameters or {})
     for keys in key_sets(where, parameters or {}):
         before = now.get(keys["id"], [])
-        wanted = [place for start, end in periods for place in within(places_of(keys, rules, types), start, end)]
+        places = places_of(keys, rules, types, overrides)
+        wanted = [place for start, end in periods for place in within(places, start, end)]
         kept = [place for start, end in closed_periods(periods) for place in within(before, start, end)]
         after = sorted([*wanted, *kept], key=lambda place: (place.starts_on, not place.is_first))
         if _by_day(before) != _by_day(after):
             yield keys["id"], before, after
+
+
+def _outside(start: date, end: date, other: tuple[date, date]) -> list[tuple[date, date]]:
+    """What is left of some days when others are taken away."""
+    pieces = [(start, min(end, other[0])), (max(start, other[1]), end)]
+    return [(first, last) for first, last in pieces if first < last]
+
+
+def _between(ranges: Sequence[tuple[date, date]]) -> list[tuple[date, date]]:
+    """All days that lie in none of some ordered ranges."""
+    edges = [FIRST_DAY, *(day for pair in ranges for day in pair), LAST_DAY]
+    return [(start, end) for start, end in zip(edges[::2], edges[1::2], strict=True) if start < end]
 
 
 def closed_periods(periods: Sequence[tuple[date, date]]) -> list[tuple[date, date]]:

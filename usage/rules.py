@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -18,10 +18,13 @@ from teams.models import Organisation, Project, User
 from . import allocation
 from .daily import days_of_records
 from .models import AllocationRule, AllocationShare
+from .models.allocation import Split
 from .pipeline.placement import FIELDS, OPERATORS, Place
 from .pipeline.rollup import rebuild_touched, touch_records
 from .pipeline.swap import known_now
 
+Move = tuple[int, list[Place], list[Place]]
+"""A key set, its places now, its places then."""
 STEP = 10
 """Positions leave room between two rules."""
 
@@ -29,9 +32,11 @@ STEP = 10
 @transaction.atomic
 def save_rule(rule: AllocationRule, *, by: User, shares: Sequence[tuple[Project, Decimal]] = ()) -> AllocationRule:
     """Write a new or changed rule. What is stored moves when the rules are applied."""
-    _lock()
+    lock_rules()
     if not permissions.may_allocate(by):
         raise DomainError(_("Only an operator or finance writes allocation rules."))
+    if shares and not rule.split:
+        rule.split = Split.WEIGHT
     check_rule(rule, shares)
     new = rule.pk is None
     if not rule.position:
@@ -63,7 +68,7 @@ def check_rule(rule: AllocationRule, shares: Sequence[tuple[Project, Decimal]] =
     faults = [fault for number, stored in enumerate(rule.conditions) for fault in condition_faults(number, stored)]
     if not rule.name.strip():
         faults.append(Fault("name", rule.name, _("is needed")))
-    places = [bool(rule.project_id), rule.is_shared, bool(shares)]
+    places = [bool(rule.project_id), rule.is_shared, bool(shares) or bool(rule.split)]
     if sum(places) > 1:
         faults.append(Fault("project", None, _("choose one: a project, shared cost, or a split")))
     says_more = (rule.category, rule.task_type, rule.stage, rule.experiment, rule.reference)
@@ -71,6 +76,10 @@ def check_rule(rule: AllocationRule, shares: Sequence[tuple[Project, Decimal]] =
         faults.append(Fault("project", None, _("the rule must put what it matches somewhere")))
     if rule.starts_on and rule.ends_on and rule.ends_on <= rule.starts_on:
         faults.append(Fault("ends_on", str(rule.ends_on), _("must be after the first day")))
+    if rule.split == Split.WEIGHT and not shares:
+        faults.append(Fault("shares", None, _("give each project of the split a weight")))
+    if len({project.pk for project, _weight in shares}) < len(shares):
+        faults.append(Fault("shares", None, _("name each project once")))
     if any(weight <= 0 for _project, weight in shares):
         faults.append(Fault("shares", None, _("weights must be more than zero")))
     if faults:
@@ -94,7 +103,7 @@ def condition_faults(number: int, stored: Mapping[str, Any]) -> list[Fault]:
 @transaction.atomic
 def retire_rule(rule: AllocationRule, *, by: User) -> None:
     """Take a rule out of force. What it placed stays until the rules are applied."""
-    _lock()
+    lock_rules()
     if not permissions.may_allocate(by):
         raise DomainError(_("Only an operator or finance retires allocation rules."))
     rule.active = False
@@ -105,7 +114,7 @@ def retire_rule(rule: AllocationRule, *, by: User) -> None:
 @transaction.atomic
 def move_rule(rule: AllocationRule, *, by: User, earlier: bool) -> None:
     """Exchange a rule's place with its neighbour's: the first that matches wins."""
-    _lock()
+    lock_rules()
     if not permissions.may_allocate(by):
         raise DomainError(_("Only an operator or finance orders allocation rules."))
     ordered = list(AllocationRule.objects.filter(active=True).order_by("position", "id"))
@@ -142,18 +151,20 @@ def preview(draft: AllocationRule | None = None, shares: Sequence[tuple[Project,
     """What would move on open days if the rules (with a draft among them) were applied now. Changes nothing."""
     rules = allocation.active_rules()
     if draft is not None:
-        as_drafted = allocation.as_rule(draft)
-        split = tuple((project.pk, weight) for project, weight in shares)
-        as_drafted = replace(as_drafted, target=replace(as_drafted.target, shares=split))
+        as_drafted = allocation.as_rule(draft, shares=[(project.pk, weight) for project, weight in shares])
         positions = dict(AllocationRule.objects.values_list("id", "position"))
         last = max(positions.values(), default=0) + STEP
         rules = [rule for rule in rules if rule.id != draft.pk] + [as_drafted]
         rules.sort(key=lambda rule: (positions.get(rule.id, draft.position or last), rule.id or last))
-    changes = list(allocation.moves(rules))
+    return previewed(list(allocation.moves(rules)))
+
+
+def previewed(changes: Sequence[Move]) -> Preview:
+    """What some moves would do."""
     return Preview(len(changes), _shifts(changes))
 
 
-def _shifts(changes: Sequence[tuple[int, list[Place], list[Place]]]) -> list[Shift]:
+def _shifts(changes: Sequence[Move]) -> list[Shift]:
     """Money by place, taken from where it is now and given where it would be."""
     if not changes:
         return []
@@ -192,10 +203,21 @@ def apply_rules(*, by: User) -> int:
 
     What was known stays known: a question as of an earlier time still finds the old places.
     """
-    _lock()
+    lock_rules()
     if not permissions.may_allocate(by):
         raise DomainError(_("Only an operator or finance applies allocation rules."))
-    changes = list(allocation.moves(allocation.active_rules()))
+    moved = carry_out(list(allocation.moves(allocation.active_rules())))
+    if moved and AllocationRule.objects.filter(active=True, split=Split.USAGE).exists():
+        moved |= carry_out(list(allocation.moves(allocation.active_rules())))
+    activity.record("rules.applied", by=by, key_sets=len(moved))
+    return len(moved)
+
+
+def carry_out(changes: Sequence[Move]) -> set[int]:
+    """Write the new places and roll up what they touch; answer the key sets.
+
+    A split by usage weighs what the other rules placed: where they moved it, a second round finds the final weights.
+    """
     ids = [key_set for key_set, _before, _after in changes]
     if changes:
         allocation.replace_places(changes, now=known_now())
@@ -205,15 +227,18 @@ def apply_rules(*, by: User) -> int:
             {"ids": ids},
         )
         rebuild_touched()
-    activity.record("rules.applied", by=by, key_sets=len(ids))
-    return len(ids)
+    return set(ids)
 
 
-def _lock() -> None:
+def lock_rules() -> None:
     """Rules change and are applied one at a time, and while no import places by them."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", [allocation.LOCK_OF_RULES])
 
 
 def rules_in_order() -> Iterable[AllocationRule]:
-    return AllocationRule.objects.filter(active=True).select_related("project", "source").prefetch_related("shares")
+    return (
+        AllocationRule.objects.filter(active=True)
+        .select_related("project", "source")
+        .prefetch_related("shares__project")
+    )

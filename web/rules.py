@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -22,7 +24,8 @@ from teams import labels, permissions
 from teams.models import Project
 from usage import overview, rules
 from usage.models import AllocationRule, Source
-from web.forms import refuse
+from usage.models.allocation import Split
+from web.forms import MoneyField, refuse
 from web.requests import PersonRequest
 
 ANYWHERE = [("", gettext_lazy("as before"))]
@@ -54,7 +57,9 @@ OPERATORS = [
     ("absent", gettext_lazy("is not there")),
 ]
 CONDITIONS = 5
-SHARED = "shared"
+SHARES = 12
+SHARED, BY_WEIGHT, BY_USAGE = "shared", "split-weight", "split-usage"
+SPLITS = {BY_WEIGHT: Split.WEIGHT, BY_USAGE: Split.USAGE}
 
 
 class ConditionForm(forms.Form):
@@ -78,6 +83,31 @@ class ConditionForm(forms.Form):
 
 
 Conditions = formset_factory(ConditionForm, extra=0, min_num=CONDITIONS, max_num=CONDITIONS)
+
+
+class ShareForm(forms.Form):
+    """One project of a split; an empty project is none."""
+
+    project = forms.ModelChoiceField(
+        Project.objects.none(), label=gettext_lazy("Project"), required=False, empty_label=gettext_lazy("nobody more")
+    )
+    weight = MoneyField(label=gettext_lazy("Weight"), required=False)
+
+    def __init__(self, *args: Any, projects: Any = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["project"].queryset = Project.objects.order_by("name")  # type: ignore[attr-defined]
+        if projects is not None:
+            self.fields["project"].choices = projects  # type: ignore[attr-defined]
+
+    def stored(self, by_usage: bool) -> tuple[Project, Decimal] | None:
+        """Project and weight; where usage weighs, any weight serves."""
+        given = getattr(self, "cleaned_data", {})
+        if not given.get("project"):
+            return None
+        return given["project"], Decimal(1) if by_usage else given.get("weight") or Decimal(0)
+
+
+Shares = formset_factory(ShareForm, extra=0, min_num=SHARES, max_num=SHARES)
 
 
 class RuleForm(forms.Form):
@@ -112,7 +142,12 @@ class RuleForm(forms.Form):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         projects = Project.objects.select_related("team").order_by("team__name", "name")
-        choices: list[tuple[str, Any]] = [("", gettext_lazy("as before")), (SHARED, gettext_lazy("shared cost"))]
+        choices: list[tuple[str, Any]] = [
+            ("", gettext_lazy("as before")),
+            (SHARED, gettext_lazy("shared cost")),
+            (BY_WEIGHT, gettext_lazy("split by the weights below")),
+            (BY_USAGE, gettext_lazy("split by accelerator-hours of the month")),
+        ]
         choices += [(str(project.pk), f"{project.team} / {project.name}") for project in projects]
         self.fields["target"].choices = choices  # type: ignore[attr-defined]
         self.fields["source"].queryset = Source.objects.all()  # type: ignore[attr-defined]
@@ -122,7 +157,8 @@ class RuleForm(forms.Form):
         given = self.cleaned_data
         target = given["target"]
         rule.is_shared = target == SHARED
-        rule.project = Project.objects.get(pk=int(target)) if target and target != SHARED else None
+        rule.split = SPLITS.get(target, Split.NONE)
+        rule.project = Project.objects.get(pk=int(target)) if target.isdecimal() else None
         for name in ("name", "category", "task_type", "stage", "experiment", "reference", "reason"):
             setattr(rule, name, given[name])
         rule.source, rule.starts_on, rule.ends_on = given["source"], given["starts_on"], given["ends_on"]
@@ -133,6 +169,8 @@ def first_values(rule: AllocationRule) -> dict[str, Any]:
     """A rule as the form shows it."""
     names = ("name", "category", "task_type", "stage", "experiment", "reference", "reason", "starts_on", "ends_on")
     target = SHARED if rule.is_shared else rule.project_id or ""
+    if rule.split:
+        target = BY_USAGE if rule.split == Split.USAGE else BY_WEIGHT
     return {**{name: getattr(rule, name) for name in names}, "target": target, "source": rule.source_id}
 
 
@@ -172,19 +210,37 @@ def words_of_conditions() -> dict[str, Any]:
     return {"fields": dict(FIELDS), "operators": dict(OPERATORS)}
 
 
-def edited(request: PersonRequest, rule: AllocationRule) -> tuple[RuleForm, Any]:
+@dataclass(frozen=True)
+class RuleForms:
     """The forms of a rule, filled from the request or from the rule."""
-    data = request.POST if request.method == "POST" else None
-    form = RuleForm(data, initial=first_values(rule))
-    stored = [shown(condition) for condition in rule.conditions]
-    return form, Conditions(data, prefix="conditions", initial=stored)
 
+    rule: AllocationRule
+    form: RuleForm
+    conditions: Any
+    shares: Any
 
-def drafted(form: RuleForm, conditions: Any, rule: AllocationRule) -> AllocationRule:
-    """The rule as the forms say it, not saved."""
-    rule = form.apply_to(rule)
-    rule.conditions = [stored for each in conditions.forms if (stored := each.stored())]
-    return rule
+    @classmethod
+    def of(cls, request: PersonRequest, rule: AllocationRule) -> RuleForms:
+        data = request.POST if request.method == "POST" else None
+        kept = [{"project": each.project_id, "weight": each.weight} for each in rule.shares.all()] if rule.pk else []
+        projects = [("", _("nobody more")), *((each.pk, each.name) for each in Project.objects.order_by("name"))]
+        return cls(
+            rule,
+            RuleForm(data, initial=first_values(rule)),
+            Conditions(data, prefix="conditions", initial=[shown(condition) for condition in rule.conditions]),
+            Shares(data, prefix="shares", initial=kept, form_kwargs={"projects": projects}),
+        )
+
+    def are_valid(self) -> bool:
+        return self.form.is_valid() and self.conditions.is_valid() and self.shares.is_valid()
+
+    def draft(self) -> tuple[AllocationRule, list[tuple[Project, Decimal]]]:
+        """The rule as the forms say it, not saved, and its shares."""
+        rule = self.form.apply_to(self.rule)
+        rule.conditions = [stored for each in self.conditions.forms if (stored := each.stored())]
+        by_usage = rule.split == Split.USAGE
+        shares = [stored for each in self.shares.forms if (stored := each.stored(by_usage))] if rule.split else []
+        return rule, shares
 
 
 @login_required
@@ -192,16 +248,23 @@ def rule_edit(request: PersonRequest, rule_id: int | None = None) -> HttpRespons
     """Write a rule; beside it stands what it would move."""
     may_change(request)
     rule = get_object_or_404(AllocationRule, pk=rule_id) if rule_id else AllocationRule(conditions=[])
-    form, conditions = edited(request, rule)
-    if request.method == "POST" and form.is_valid() and conditions.is_valid():
+    forms_of_rule = RuleForms.of(request, rule)
+    form = forms_of_rule.form
+    if request.method == "POST" and forms_of_rule.are_valid():
+        draft, shares = forms_of_rule.draft()
         try:
-            rules.save_rule(drafted(form, conditions, rule), by=request.user)
+            rules.save_rule(draft, by=request.user, shares=shares)
         except DomainError as refused:
             refuse(form, refused)
         else:
             messages.success(request, _("The rule is kept. New usage follows it; apply the rules to move the rest."))
             return redirect("rule-list")
-    words = {"form": form, "conditions": conditions, "rule": rule if rule.pk else None}
+    words = {
+        "form": form,
+        "conditions": forms_of_rule.conditions,
+        "shares": forms_of_rule.shares,
+        "rule": rule if rule.pk else None,
+    }
     return render(request, "web/usage/rule_edit.html", words, status=422 if form.errors else 200)
 
 
@@ -211,16 +274,16 @@ def rule_preview(request: PersonRequest, rule_id: int | None = None) -> HttpResp
     """What would move if the rule were as the form says, and the rules were applied."""
     may_change(request)
     rule = get_object_or_404(AllocationRule, pk=rule_id) if rule_id else AllocationRule(conditions=[])
-    form, conditions = edited(request, rule)
+    forms_of_rule = RuleForms.of(request, rule)
     words: dict[str, Any] = {}
-    if form.is_valid() and conditions.is_valid():
-        draft = drafted(form, conditions, rule)
+    if forms_of_rule.are_valid():
+        draft, shares = forms_of_rule.draft()
         try:
-            rules.check_rule(draft)
+            rules.check_rule(draft, shares)
         except DomainError as refused:
             words["faults"] = refused.faults
         else:
-            words["preview"] = rules.preview(draft)
+            words["preview"] = rules.preview(draft, shares)
     return render(request, "web/usage/_preview.html", words)
 
 

@@ -22,6 +22,7 @@ from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project
 from usage import overview, queries, services, silence
+from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
 from web import bookings, feeds, imports, restatements, rules, serving, storage
@@ -72,6 +73,8 @@ def usage(request: PersonRequest) -> HttpResponse:
         "categories": [(str(category), label) for category, label in labels.CATEGORIES.items()],
         "sees_all": sees_all,
         "conserved": queries.conservation(basis, known_at) if sees_all else [],
+        "trend": unowned.trend(month, basis=basis) if sees_all else [],
+        "owners": unowned.owners() if sees_all else [],
         "delivers": permissions.may_import_usage(request.user),
         "allocates": permissions.may_allocate(request.user),
         "recent": Import.objects.visible_to(request.user).select_related("source")[:RECENT],

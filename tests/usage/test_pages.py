@@ -146,6 +146,8 @@ def rule_fields(project, **more) -> dict[str, str]:
         **empty,
         "conditions-TOTAL_FORMS": "5",
         "conditions-INITIAL_FORMS": "0",
+        "shares-TOTAL_FORMS": "0",
+        "shares-INITIAL_FORMS": "0",
         "conditions-0-field": "tag",
         "conditions-0-tag": "team",
         "conditions-0-operator": "equals",

@@ -4,6 +4,7 @@ from ..runs.models import Run, RunMetric
 from .allocation import AllocationRule, AllocationShare, Placement
 from .bookings import Booking
 from .imports import Import, RejectedRow, Scope
+from .reassignments import AllocationOwner, Reassignment
 from .records import KeySet, Meter, Record
 from .rollup import DailyUsage, Touched
 from .schedules import Feed, FeedFile
@@ -11,6 +12,7 @@ from .silences import Silence
 from .sources import Meaning, Money, Source
 
 __all__ = [
+    "AllocationOwner",
     "AllocationRule",
     "AllocationShare",
     "Booking",
@@ -23,6 +25,7 @@ __all__ = [
     "Meter",
     "Money",
     "Placement",
+    "Reassignment",
     "Record",
     "RejectedRow",
     "Run",

@@ -17,6 +17,14 @@ CATEGORY_CHOICES = labels.choices(labels.CATEGORIES)
 TASK_TYPE_CHOICES = labels.choices(labels.TASK_TYPES)
 
 
+class Split(models.TextChoices):
+    """How a rule that splits weighs its projects."""
+
+    NONE = "", _("No split")
+    WEIGHT = "weight", _("By weight")
+    USAGE = "usage", _("By accelerator-hours of the month")
+
+
 class AllocationRule(models.Model):
     """Which usage belongs to which project. The first rule that matches a key set on a day places it."""
 
@@ -28,6 +36,7 @@ class AllocationRule(models.Model):
     ends_on = models.DateField(_("until"), null=True, blank=True)
     project = models.ForeignKey(Project, models.PROTECT, null=True, blank=True, verbose_name=_("project"))
     is_shared = models.BooleanField(_("shared cost"), default=False)
+    split = models.CharField(_("split"), max_length=10, choices=Split.choices, blank=True, default=Split.NONE)
     category = models.CharField(_("category"), max_length=20, choices=CATEGORY_CHOICES, blank=True)
     task_type = models.CharField(_("task type"), max_length=20, choices=TASK_TYPE_CHOICES, blank=True)
     stage = models.CharField(_("stage"), max_length=60, blank=True)
@@ -88,6 +97,7 @@ class Placement(models.Model):
     experiment = models.CharField(max_length=120, blank=True)
     reference = models.CharField(max_length=60, blank=True)
     rule = models.ForeignKey(AllocationRule, models.SET_NULL, null=True, related_name="+")
+    reassignment = models.ForeignKey("usage.Reassignment", models.SET_NULL, null=True, related_name="+")
     known_from = models.DateTimeField()
     known_until = models.DateTimeField(null=True)
 

@@ -68,6 +68,15 @@ class Target:
     reference: str = ""
     shares: tuple[tuple[int, Decimal], ...] = ()
     """Projects and weights of a rule that splits."""
+    monthly: tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...] | None = None
+    """Of a rule that splits by usage: half-open months with the weights of each; in other months it is shared."""
+
+    def on(self, day: date) -> Target:
+        """The target with the weights of a day's month."""
+        if self.monthly is None:
+            return self
+        shares = next((shares for start, end, shares in self.monthly if start <= day < end), ())
+        return replace(self, shares=shares, is_shared=not shares)
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,30 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Override:
+    """What a person decided for some key sets and days; what it leaves empty stays as the rules say."""
+
+    id: int
+    key_sets: frozenset[int]
+    target: Target
+    starts_on: date = FIRST_DAY
+    ends_on: date = LAST_DAY
+
+    def over(self, target: Target) -> Target:
+        """A rule's target with what the person decided in its place."""
+        own = self.target
+        if own.project_id or own.is_shared:
+            target = replace(target, project_id=own.project_id, is_shared=own.is_shared, shares=(), task_type="")
+        return replace(
+            target,
+            category=own.category or target.category,
+            task_type=own.task_type or target.task_type,
+            stage=own.stage or target.stage,
+            experiment=own.experiment or target.experiment,
+        )
+
+
+@dataclass(frozen=True)
 class Place:
     """A key set's place for some days: one row of `Placement`."""
 
@@ -103,25 +136,35 @@ class Place:
     experiment: str = ""
     reference: str = ""
     rule_id: int | None = None
+    reassignment_id: int | None = None
 
 
 SHARE_DIGITS = Decimal("1e-12")
 
 
-def places_of(keys: Mapping[str, Any], rules: Sequence[Rule], task_types: Mapping[int, str]) -> list[Place]:
+def places_of(
+    keys: Mapping[str, Any], rules: Sequence[Rule], task_types: Mapping[int, str], overrides: Sequence[Override] = ()
+) -> list[Place]:
     """Every place of a key set over all time, in order. The first rule that matches on a day wins.
 
-    `keys` are the columns of the key set and its meter; `task_types` the main task type of each project.
+    `keys` are the columns of the key set and its meter; `task_types` the main task type of each project; of
+    `overrides` the first that holds the key set goes over the rule.
     """
     matching = [rule for rule in rules if rule.matches(keys)]
+    decided = [each for each in overrides if keys["id"] in each.key_sets]
     cuts = {FIRST_DAY, LAST_DAY}
+    for start, end in [(each.starts_on, each.ends_on) for each in matching] + [
+        (each.starts_on, each.ends_on) for each in decided
+    ]:
+        cuts |= {max(start, FIRST_DAY), min(end, LAST_DAY)}
     for rule in matching:
-        cuts |= {max(rule.starts_on, FIRST_DAY), min(rule.ends_on, LAST_DAY)}
+        cuts |= {day for start, end, _shares in rule.target.monthly or () for day in (start, end)}
     days = sorted(cuts)
     found: list[Place] = []
     for start, end in itertools.pairwise(days):
         first = next((rule for rule in matching if rule.starts_on <= start and rule.ends_on >= end), None)
-        places = _places(keys, first, start, end, task_types)
+        over = next((each for each in decided if each.starts_on <= start and each.ends_on >= end), None)
+        places = _places(keys, first, start, end, task_types, over)
         if found and _joins(found, places):
             found = [replace(place, ends_on=end) if place.ends_on == start else place for place in found]
         else:
@@ -130,15 +173,22 @@ def places_of(keys: Mapping[str, Any], rules: Sequence[Rule], task_types: Mappin
 
 
 def _places(
-    keys: Mapping[str, Any], rule: Rule | None, start: date, end: date, task_types: Mapping[int, str]
+    keys: Mapping[str, Any],
+    rule: Rule | None,
+    start: date,
+    end: date,
+    task_types: Mapping[int, str],
+    over: Override | None,
 ) -> list[Place]:
-    target = rule.target if rule else Target()
+    target = rule.target.on(start) if rule else Target()
+    target = over.over(target) if over else target
     shared: dict[str, Any] = {
         "category": target.category or keys["category"],
         "stage": target.stage,
         "experiment": target.experiment,
         "reference": target.reference or keys["reference"],
         "rule_id": rule.id if rule else None,
+        "reassignment_id": over.id if over else None,
     }
     if target.shares:
         parts = exact_shares([weight for _project, weight in target.shares])
