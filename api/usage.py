@@ -7,12 +7,13 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import available_timezones
 
+from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import PermissionDenied
+from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -25,7 +26,7 @@ from core.vocabulary import Basis
 from overruns import tasks
 from teams import permissions
 from teams.models import Project
-from usage import queries, rules, services
+from usage import focus_export, queries, rules, services
 from usage.models import AllocationRule, AllocationShare, Import, Source
 from usage.totals import DIMENSIONS, Question, default_zone
 
@@ -304,6 +305,43 @@ class TotalsView(APIView):
         return Response(totals_answer(question))
 
 
+class ExportQuery(serializers.Serializer):
+    team = serializers.SlugField(required=False, default="")
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        """`from` is no name of Python's."""
+        return {**super().get_fields(), "from": serializers.DateField(), "to": serializers.DateField()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["to"] <= attrs["from"]:
+            raise serializers.ValidationError({"to": _("must be after the first day")})
+        return attrs
+
+
+class FocusView(APIView):
+    """Our attributed cost of half-open days as FOCUS 1.2 CSV, in a stream: everything one may see, or one team's."""
+
+    permission_classes = PERMISSIONS
+    scope = "read"
+
+    @extend_schema(
+        operation_id="usage_focus",
+        parameters=[ExportQuery],
+        responses={(200, "text/csv"): OpenApiTypes.BINARY},
+    )
+    def get(self, request: SignedInRequest) -> StreamingHttpResponse:
+        form = ExportQuery(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        asked = form.validated_data
+        projects: list[int] | None = focus_export.projects_of(request.user, asked["team"])
+        if asked["team"] and not projects:
+            raise NotFound
+        if not asked["team"] and permissions.may_see_all_usage(request.user):
+            projects = None
+        lines = focus_export.lines(focus_export.Slice(asked["from"], asked["to"], projects))
+        return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+
+
 class ConservedSerializer(serializers.Serializer):
     currency = serializers.CharField()
     projects = serializers.CharField()
@@ -414,6 +452,7 @@ urlpatterns = [
     path("imports/<int:import_id>/confirm/", ConfirmView.as_view(), name="api-import-confirm"),
     path("imports/<int:import_id>/cancel/", CancelView.as_view(), name="api-import-cancel"),
     path("usage/totals/", TotalsView.as_view(), name="api-usage-totals"),
+    path("usage/focus.csv", FocusView.as_view(), name="api-usage-focus"),
     path("usage/conservation/", ConservationView.as_view(), name="api-conservation"),
     path("rules/", RulesView.as_view(), name="api-rules"),
     path("rules/apply/", ApplyRulesView.as_view(), name="api-rules-apply"),

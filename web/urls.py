@@ -14,6 +14,7 @@ from web import (
     proposals,
     reassignments,
     retrospectives,
+    statements,
     usage,
     warnings,
 )
@@ -25,6 +26,7 @@ urlpatterns = [
     *proposals.urlpatterns,
     *plans.urlpatterns,
     *usage.urlpatterns,
+    *statements.urlpatterns,
     *reassignments.urlpatterns,
     *prices.urlpatterns,
     *warnings.urlpatterns,

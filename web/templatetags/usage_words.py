@@ -129,6 +129,12 @@ def count(number: int) -> str:
 
 
 @register.simple_tag
+def category_word(name: str) -> str:
+    """The name of a budget category."""
+    return str({str(category): label for category, label in labels.CATEGORIES.items()}.get(name, name))
+
+
+@register.simple_tag
 def place_name(row: Any) -> SafeString:
     """Where cost lies: a project with its team, shared, or unallocated."""
     if row.project is not None:
