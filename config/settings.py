@@ -242,6 +242,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "OAS_VERSION": "3.1.0",
     "ENUM_NAME_OVERRIDES": {
+        "CostCategory": "usage.models.records.CATEGORY_CHOICES",
         "LineCategory": "budgets.models.fields.LINE_CHOICES",
         "TaskTypeOrAny": "api.can_start.TASK_OR_ANY",
         "FeedKind": "usage.models.Feed.Kind",

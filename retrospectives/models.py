@@ -15,6 +15,8 @@ from overruns.models import Crossing
 from teams.models import CURRENCY_CHOICES, Project, User
 from usage.fields import ExactNumericField
 
+from .measured import MEASURED, Measured
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
@@ -88,3 +90,27 @@ class Action(models.Model):
 
     def __str__(self) -> str:
         return self.text
+
+
+class Measurement(models.Model):
+    """What was measured of the runs a retrospective looks back at; empty where nobody measured. Shares are of one."""
+
+    retrospective = models.OneToOneField(Retrospective, models.CASCADE, related_name="measurement")
+    accelerator_hours = ExactNumericField(_("accelerator-hours billed"), null=True)
+    experiment_share = ExactNumericField(_("share of experiments"), null=True)
+    mfu = ExactNumericField(_("MFU of running steps"), null=True)
+    goodput = ExactNumericField(_("goodput"), null=True)
+    rollback_share = ExactNumericField(_("work rolled back"), null=True)
+    interruptions = ExactNumericField(_("interruptions"), null=True)
+    price_per_accelerator_hour = ExactNumericField(_("paid per accelerator-hour"), null=True)
+    runs = models.PositiveIntegerField(_("runs"), default=1)
+    since = models.DateField(_("from"), null=True)
+    until = models.DateField(_("to"), null=True)
+    accelerator = models.CharField(_("accelerator"), max_length=60, blank=True)
+
+    def __str__(self) -> str:
+        return str(self.retrospective)
+
+    @property
+    def measured(self) -> Measured:
+        return Measured(**{name: getattr(self, name) for name in MEASURED})

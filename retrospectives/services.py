@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -13,12 +14,19 @@ from django.utils.translation import gettext as _
 from budgets.models import Proposal
 from core.errors import DomainError, Fault, NotAllowed
 from core.money import round_money
+from core.vocabulary import TaskType
+from estimates.baselines.models import OF_ACCELERATORS, Baseline
+from estimates.baselines.services import Figure, record_baselines
+from estimates.engine.recorded import family
 from overruns.models import Crossing
 from teams import activity, notifications, permissions
 from teams.models import Organisation, Project, Role, User
 
-from .models import Action, Retrospective
+from . import queries
+from .measured import MEASURED, Measured, lessons, planned_in
+from .models import Action, Measurement, Retrospective
 
+SHARES = ("experiment_share", "mfu", "goodput", "rollback_share")
 DAYS_TO_WRITE = timedelta(days=14)
 
 
@@ -162,6 +170,45 @@ def write_retrospective(
 
 
 @transaction.atomic
+def write_measurement(
+    retrospective: Retrospective,
+    *,
+    by: User,
+    measured: Measured,
+    runs: int = 1,
+    since: date | None = None,
+    until: date | None = None,
+    accelerator: str = "",
+) -> Measurement:
+    """Keep what was measured; when the retrospective is closed, it becomes what the next estimate starts from."""
+    locked = lock(retrospective)
+    check_may_write(locked, by)
+    faults = list(faults_of(measured))
+    if runs < 1:
+        faults.append(Fault("runs", runs, _("cannot be right"), _("at least one run")))
+    if since and until and until < since:
+        faults.append(Fault("until", until, _("cannot be right"), _("a day after the period begins")))
+    if faults:
+        raise DomainError(_("These figures cannot be right."), faults=faults)
+    columns = {name: getattr(measured, name) for name in MEASURED}
+    facts = {"runs": runs, "since": since, "until": until, "accelerator": accelerator}
+    written, _created = Measurement.objects.update_or_create(retrospective=locked, defaults={**columns, **facts})
+    return written
+
+
+def faults_of(measured: Measured) -> Iterator[Fault]:
+    """Shares lie between nothing and all, and nothing is negative."""
+    for name in MEASURED:
+        value = getattr(measured, name)
+        if value is None:
+            continue
+        if not value.is_finite() or value < 0:
+            yield Fault(name, value, _("cannot be right"), _("a number that is not negative"))
+        elif name in SHARES and value > 1:
+            yield Fault(name, value, _("cannot be right"), _("a share: from 0 to 1"))
+
+
+@transaction.atomic
 def add_action(retrospective: Retrospective, *, by: User, text: str, owner: User, due_on: date | None = None) -> Action:
     """Something to do differently, and who does it."""
     locked = lock(retrospective)
@@ -221,4 +268,31 @@ def close_retrospective(retrospective: Retrospective, *, by: User, now: datetime
     locked.closed_at, locked.closed_by = now or timezone.now(), by
     locked.save(update_fields=["state", "closed_at", "closed_by"])
     activity.record("retrospective.closed", by=by, project=locked.project, subject=locked)
+    teach(locked, by=by)
     return locked
+
+
+def teach(closed: Retrospective, *, by: User) -> list[Baseline]:
+    """Write down what the measured figures say to the next estimate of the team."""
+    measurement = Measurement.objects.filter(retrospective=closed).first()
+    if measurement is None or closed.closed_at is None:
+        return []
+    proposal, estimate = queries.proposal_of(closed), queries.estimate_of(closed)
+    found = lessons(measurement.measured, planned_in(estimate.answer.get("quantities", {}) if estimate else {}))
+    task_type = proposal.task_type if proposal else closed.project.task_type
+    day = Organisation.current().today(closed.closed_at)
+    figures = [
+        Figure(
+            quantity=quantity,
+            value=value,
+            runs=measurement.runs,
+            since=measurement.since or measurement.until or day,
+            until=measurement.until or max(day, measurement.since or day),
+            source=f"{closed.project}, {day}",
+            link=reverse("retrospective", args=[closed.pk]),
+            task_type="" if task_type == TaskType.OTHER else task_type,
+            accelerator_family=family(measurement.accelerator) if quantity in OF_ACCELERATORS else "",
+        )
+        for quantity, value in found.items()
+    ]
+    return record_baselines(figures, by=by, team=closed.project.team, project=closed.project, now=closed.closed_at)

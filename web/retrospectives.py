@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -10,7 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,9 +19,11 @@ from django.views.decorators.http import require_POST
 
 from budgets.models import Proposal
 from core.errors import DomainError
+from estimates.baselines.models import Baseline
 from retrospectives import services
-from retrospectives.models import Action, Retrospective
-from retrospectives.queries import retrospectives_of
+from retrospectives.measured import MEASURED, Measured
+from retrospectives.models import Action, Measurement, Retrospective
+from retrospectives.queries import measured_so_far, proposal_of, retrospectives_of
 from teams import permissions
 from teams.models import Organisation, User
 from web.forms import refuse
@@ -38,6 +41,20 @@ def retrospective_list(request: PersonRequest) -> HttpResponse:
     return render(request, "web/retrospectives/list.html", {"page": page, "rows": rows})
 
 
+def day_input() -> forms.DateInput:
+    return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
+def figure(label: Any) -> forms.DecimalField:
+    """A number that may be left out."""
+    return forms.DecimalField(label=label, required=False, min_value=0)
+
+
+def percent(label: Any, hint: Any = "") -> forms.DecimalField:
+    """A share in percent that may be left out."""
+    return forms.DecimalField(label=label, required=False, min_value=0, max_value=100, help_text=hint)
+
+
 class LookBackForm(forms.Form):
     cause = forms.CharField(
         label=gettext_lazy("Why did it go otherwise than approved?"),
@@ -52,6 +69,48 @@ class LookBackForm(forms.Form):
     acceptance_note = forms.CharField(
         label=gettext_lazy("How that was found"), widget=forms.Textarea(attrs={"rows": 2}), required=False
     )
+
+
+SHARES = ("mfu", "goodput", "rollback_share", "experiment_share")
+
+
+class MeasuredForm(forms.Form):
+    """What was measured. Shares are typed in percent."""
+
+    accelerator_hours = figure(gettext_lazy("Accelerator-hours billed, experiments included"))
+    experiment_share = percent(gettext_lazy("of these for experiments, %"))
+    mfu = percent(gettext_lazy("MFU of running steps, %"))
+    goodput = percent(gettext_lazy("Goodput, %"), gettext_lazy("Productive hours ÷ paid hours of the main run."))
+    rollback_share = percent(gettext_lazy("Steps thrown away after loss spikes, %"))
+    interruptions = figure(gettext_lazy("Interruptions"))
+    price_per_accelerator_hour = figure(gettext_lazy("Paid per accelerator-hour"))
+    accelerator = forms.CharField(label=gettext_lazy("Accelerator"), required=False, max_length=60)
+    runs = forms.IntegerField(label=gettext_lazy("Runs"), min_value=1, required=False)
+    since = forms.DateField(label=gettext_lazy("From"), required=False, widget=day_input())
+    until = forms.DateField(label=gettext_lazy("To"), required=False, widget=day_input())
+
+    def facts(self) -> dict[str, Any]:
+        """As the service takes them: shares of one."""
+        asked = dict(self.cleaned_data)
+        for name in SHARES:
+            asked[name] = None if asked[name] is None else asked[name] / 100
+        measured = Measured(**{name: asked.pop(name) for name in MEASURED})
+        return {**asked, "measured": measured, "runs": asked["runs"] or 1}
+
+
+def measured_form(found: Retrospective) -> MeasuredForm:
+    """Filled with what was written, else with what bills, job logs and run metrics say."""
+    written = Measurement.objects.filter(retrospective=found).values().first()
+    known = measured_so_far(found) if written is None else written
+    shown = {name: shown_figure(name, value) for name, value in known.items() if value is not None}
+    return MeasuredForm(initial=shown)
+
+
+def shown_figure(name: str, value: Any) -> Any:
+    if isinstance(value, Decimal):
+        number = value * 100 if name in SHARES else value
+        return f"{number.quantize(Decimal('0.0001')).normalize():f}"
+    return value
 
 
 class ActionForm(forms.Form):
@@ -98,6 +157,8 @@ def retrospective_page(request: PersonRequest, found: Retrospective, **bound: fo
         "may_finish": writes,
         "may_close": is_open and permissions.may_fund(request.user, team),
         "form": bound.get("form") or LookBackForm(initial=start),
+        "measured": bound.get("measured") or measured_form(found),
+        "lessons": Baseline.objects.visible_to(request.user).filter(link=reverse("retrospective", args=[found.pk])),
         "action_form": bound.get("action_form") or ActionForm(retrospective=found),
     }
     return render(request, "web/retrospectives/retrospective.html", words, status=422 if bound else 200)
@@ -105,10 +166,7 @@ def retrospective_page(request: PersonRequest, found: Retrospective, **bound: fo
 
 def criterion_of(found: Retrospective) -> dict[str, Any] | None:
     """What the approved plan promised to reach."""
-    proposal = found.proposal
-    if proposal is None and found.crossing is not None:
-        held = found.crossing.flag.line.entries.filter(kind="commit").order_by("-amount").first()
-        proposal = held.proposal if held else None
+    proposal = proposal_of(found)
     if proposal is None:
         return None
     version = proposal.versions.select_related("estimate").order_by("-number").first()
@@ -120,9 +178,11 @@ def criterion_of(found: Retrospective) -> dict[str, Any] | None:
 def retrospective_write(request: PersonRequest, retrospective_id: int) -> HttpResponse:
     """Keep what was written, and close it where that was asked."""
     found, form = visible_retrospective(request, retrospective_id), LookBackForm(request.POST)
-    if form.is_valid():
+    measured = MeasuredForm(request.POST)
+    if form.is_valid() and measured.is_valid():
         try:
             services.write_retrospective(found, by=request.user, **form.cleaned_data)
+            services.write_measurement(found, by=request.user, **measured.facts())
             if "close" in request.POST:
                 services.close_retrospective(found, by=request.user)
         except DomainError as refused:
@@ -130,7 +190,7 @@ def retrospective_write(request: PersonRequest, retrospective_id: int) -> HttpRe
         else:
             messages.success(request, _("Closed.") if "close" in request.POST else _("Saved."))
             return redirect("retrospective", retrospective_id)
-    return retrospective_page(request, found, form=form)
+    return retrospective_page(request, found, form=form, measured=measured)
 
 
 @login_required
