@@ -34,6 +34,7 @@ from teams.models import Organisation, User
 from web.charts.breakdown import Outcome
 from web.forms import MoneyField
 from web.line_rows import warning_shares
+from web.plan_comparisons import comparisons_of, strip_of
 from web.plan_fields import words_of
 from web.plan_history import history_of
 from web.plan_yaml import yaml_of
@@ -155,6 +156,8 @@ def proposal_page(
             words_of(warning["message"], warning["message_zh"])
             for warning in version.estimate.answer.get("warnings") or []
         ],
+        "strip": strip_of(version.estimate.answer),
+        "comparisons": comparisons_of(version.estimate.answer),
         "like": like_strip(found, request.user),
         "form": form or (decision_form(asked, rows) if ground else None),
         "refused_outcome": outcome,

@@ -35,6 +35,7 @@ from estimates.wording import fault_in_language
 from teams.models import Project
 from web import plan_fields, plan_members, plan_reshaping
 from web.plan_card import card_of
+from web.plan_comparisons import comparisons_of, strip_of
 from web.plan_fields import Document
 from web.plan_groups import groups_of, is_missing
 from web.plan_history import history_of
@@ -208,6 +209,7 @@ def preview_context(found: Outcome, *, headroom: Decimal | None = None, shown: S
     return {
         "outcome": found,
         "card": card,
+        "strip": strip_of(found.answer) if found.answer else None,
         "said": said_of(found.plan, found.answer, found.faults),
         "states": states,
         "parts": [key for key in states if plan_members.number_of(found.document, key) is None],
@@ -229,6 +231,8 @@ def preview(request: HttpRequest, *, project: Project | None = None, headroom: D
     context = {"is_yaml": isinstance(document, str), **preview_context(found, headroom=headroom, shown=shown)}
     before = request.POST.get("said", "").split()
     context["replaced"] = plan_reshaping.replaced_words(before, context["said"], found.document, shown)
+    if "compared" in request.POST:
+        context["comparisons"] = comparisons_of(found.answer) if found.answer else []
     return render(request, "web/plans/_preview.html", context)
 
 
@@ -314,6 +318,15 @@ def readable(text: str) -> Document | str:
 
 @login_required
 @require_POST
+def plan_compare(request: HttpRequest) -> HttpResponse:
+    """What other choices would cost; asked for when somebody wants to see it."""
+    found = outcome_of(document_from_post(request.POST), day=today())
+    words = {"comparisons": comparisons_of(found.answer) if found.answer else []}
+    return render(request, "web/plans/_compare.html", words)
+
+
+@login_required
+@require_POST
 def plan_why(request: HttpRequest) -> HttpResponse:
     """Why a quantity is what it is: formulas and figures down to what was typed in."""
     try:
@@ -334,6 +347,7 @@ def plan_history(request: PersonRequest, pk: int) -> HttpResponse:
 
 
 urlpatterns = [
+    path("plans/compare/", plan_compare, name="plan-compare"),
     path("plans/history/<int:pk>/", plan_history, name="plan-history"),
     path("plans/member/", plan_member, name="plan-member"),
     path("plans/preview/", plan_preview, name="plan-preview"),

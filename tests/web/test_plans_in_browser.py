@@ -185,3 +185,54 @@ def test_a_plan_that_becomes_a_life_keeps_what_was_typed_as_its_first_member(for
     form.select_option("#field-task", "life")
     expect(form.locator("#member-members-0 > summary")).to_contain_text("Pretraining")
     assert visitor.violations == []
+
+
+def test_comparisons_are_asked_for_when_opened_and_follow_as_one_types(form, visitor):
+    compared = form.locator("#plan-compare")
+    expect(compared.locator(".comparison")).to_have_count(0)
+
+    compared.locator("> summary").click()
+    cards = compared.locator(".comparison", has_text="More or fewer cards")
+    expect(cards).to_contain_text("16 cards instead of 8")
+    form.fill("#field-compute-count", "32")
+
+    expect(cards).to_contain_text("64 cards instead of 32")
+    expect(compared.locator("svg").first).to_be_visible()
+    expect(form.locator("#estimate .factors")).to_contain_text("40.0 %")
+    assert visitor.violations == []
+
+
+def test_a_plan_is_written_explained_and_saved_by_keyboard_alone(stage, visitor):
+    page = visitor.goto(f"/proposals/new/?project={stage.project.slug}")
+    keys = page.keyboard
+
+    def reach(selector: str) -> None:
+        """Press Tab until the element has the focus."""
+        for _press in range(120):
+            if page.evaluate("wanted => document.activeElement.matches(wanted)", selector):
+                return
+            keys.press("Tab")
+        raise AssertionError(f"{selector} is not reached by Tab")
+
+    for selector, typed in (
+        ("#field-model-parameters", "7B"),
+        ("#field-data-tokens", "33.912B"),
+        ("#field-compute-accelerator", "H"),
+        ("#field-compute-count", "8"),
+        ("#field-compute-mfu", "30%..40%..45%"),
+    ):
+        reach(selector)
+        keys.type(typed)
+    expect(page.locator("#estimate .value")).to_contain_text("USD")
+    reach("#estimate button")
+    keys.press("Enter")
+    expect(page.locator("#plan-why .tree")).to_contain_text("useful_accelerator_hours")
+    keys.press("Escape")
+    expect(page.locator("#plan-why")).to_be_hidden()
+
+    page.locator("#field-model-parameters").focus()
+    keys.press("Enter")
+
+    page.wait_for_url("**/proposals/*/")
+    assert Estimate.objects.get().plan["compute"]["mfu"] == {"low": 0.3, "mode": 0.4, "high": 0.45}
+    assert visitor.violations == []

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from core.money import exact_text
 from web import figures
-from web.charts import breakdown
+from web.charts import breakdown, choices
 from web.charts.bar import headroom_bar
 from web.charts.burn import Burn
 from web.charts.burn import burn_chart as draw_burn
@@ -144,6 +144,18 @@ def burn_chart(burn: Burn) -> dict[str, Any]:
 def share_bar(parts: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The parts of a total: pairs of a name and an amount."""
     return {"chart": breakdown.share_bar(parts)}
+
+
+@register.inclusion_tag("web/charts/choices.svg")
+def choice_bars(options: Sequence[choices.Choice]) -> dict[str, Any]:
+    """A few choices side by side."""
+    return {"chart": choices.choice_bars(options)}
+
+
+@register.inclusion_tag("web/charts/course.svg")
+def course(asked: choices.Course) -> dict[str, Any]:
+    """How amounts run over a row of choices."""
+    return {"chart": choices.course(asked)}
 
 
 @register.inclusion_tag("web/charts/tornado.svg")
