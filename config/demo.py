@@ -26,7 +26,8 @@ from django.utils import timezone
 from budgets.models import ApprovalStep, BudgetLine, Proposal
 from budgets.queries import line_status
 from budgets.services import approval, ledger, proposals
-from config.demo_bills import DATA, GPU, NETWORK, PEOPLE, POWER, STORAGE, Bill, Burn, months_of
+from config.demo_bills import DATA, GPU, NETWORK, POWER, STORAGE, Bill, Burn, months_of
+from config.demo_bookings import book_invoices, book_people
 from core.money import round_money
 from core.months import Month, Period
 from core.vocabulary import Category, TaskType
@@ -61,7 +62,6 @@ SERVICES = {
     Category.STORAGE: STORAGE,
     Category.NETWORK: NETWORK,
     Category.DATA: DATA,
-    Category.PEOPLE_PLATFORM: PEOPLE,
     Category.POWER_FACILITY: POWER,
 }
 
@@ -267,6 +267,10 @@ def tell_stories(people: dict[str, User], now: datetime) -> None:
     """Projects with approved proposals and what they spent, one import after another, then what is in flight."""
     told = [(story, *open_story(story, people, now)) for story in STORIES]
     deliver_bills(told, people["operator@example.com"], now)
+    staffed = [(project, proposal, story.spent[Category.PEOPLE_PLATFORM]) for story, project, proposal in told]
+    book_people(staffed, people["finance@example.com"], now)
+    book_invoices(told[0][1], people["finance@example.com"], now)
+    overruns.judge_touched()
     leave_work_in_flight(people, now)
 
 
@@ -324,14 +328,6 @@ def deliver_bills(told: list[tuple[Story, Project, Proposal]], operator: User, n
     by_tag = {"field": "tag", "operator": "equals", "tag": "project"}
     for _story, project, _proposal in told:
         of_project = {**by_tag, "values": [project.slug]}
-        staff = {"field": "service", "operator": "equals", "values": [PEOPLE.name]}
-        rules.add_rule(
-            by=operator,
-            name=f"People of {project.name}",
-            conditions=[of_project, staff],
-            project=project,
-            category=Category.PEOPLE_PLATFORM,
-        )
         rules.add_rule(by=operator, name=f"Tagged {project.slug}", conditions=[of_project], project=project)
     rules.add_rule(
         by=operator,
@@ -348,29 +344,25 @@ def deliver_bills(told: list[tuple[Story, Project, Proposal]], operator: User, n
 
 
 def bills(told: list[tuple[Story, Project, Proposal]], spent: Period) -> Iterator[tuple[str, str, Bill]]:
-    """Who bills what: two clouds, and the organisation's own charges for people."""
+    """Who bills what: two clouds."""
     burns = [(story, burn) for story, project, proposal in told for burn in burns_of(story, project, proposal, spent)]
 
-    def billed(currency: str, *, people: bool) -> tuple[Burn, ...]:
-        return tuple(burn for story, burn in burns if story.currency == currency and (burn.service is PEOPLE) == people)
+    def billed(currency: str) -> tuple[Burn, ...]:
+        return tuple(burn for story, burn in burns if story.currency == currency)
 
     common = (
         Burn(POWER, "acct-platform", {"purpose": "monitoring"}, Decimal(2900), spent),
         Burn(GPU, "acct-sandbox", {}, Decimal(7400), spent),
     )
-    yield (
-        "cloud-north",
-        "Cloud North bills",
-        Bill("Cloud North", "north-001", "USD", billed("USD", people=False) + common),
-    )
-    yield "cloud-east", "Cloud East bills", Bill("Cloud East", "east-001", "CNY", billed("CNY", people=False))
-    yield "staff-usd", "Staff charges, USD", Bill("Example Lab", "staff", "USD", billed("USD", people=True))
-    yield "staff-cny", "Staff charges, CNY", Bill("Example Lab", "staff", "CNY", billed("CNY", people=True))
+    yield "cloud-north", "Cloud North bills", Bill("Cloud North", "north-001", "USD", billed("USD") + common)
+    yield "cloud-east", "Cloud East bills", Bill("Cloud East", "east-001", "CNY", billed("CNY"))
 
 
 def burns_of(story: Story, project: Project, proposal: Proposal, spent: Period) -> Iterator[Burn]:
     """What one project spent of each of its lines."""
-    for line in BudgetLine.objects.filter(project=project, category__in=story.spent).order_by("category"):
+    for line in BudgetLine.objects.filter(project=project, category__in=story.spent.keys() & SERVICES).order_by(
+        "category"
+    ):
         category = Category(line.category)
         yield Burn(
             service=SERVICES[category],

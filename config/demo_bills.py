@@ -55,7 +55,6 @@ GPU = Service(
 STORAGE = Service("Storage", "Object storage", "object-standard", "GB-Hours", Decimal("0.00003"))
 NETWORK = Service("Networking", "Data transfer", "egress-internet", "GB", Decimal("0.08"))
 DATA = Service("Analytics", "Data processing", "batch-processing", "Hours", Decimal("2.40"))
-PEOPLE = Service("Business Applications", "Staff charged to projects", "fte-day", "Days", Decimal("620"))
 POWER = Service("Management and Governance", "Monitoring", "metrics-ingest", "GB", Decimal("0.30"))
 
 

@@ -11,6 +11,7 @@ from django.utils import timezone
 from budgets.models import BudgetLine
 from usage import rerating, silence
 from usage import services as usage
+from usage.bookings import recurring
 from usage.feeds import services as feeds
 
 from . import services
@@ -30,6 +31,12 @@ def import_then_judge(import_id: int) -> None:
 @shared_task
 def judge_touched() -> None:
     services.judge_touched(now=timezone.now())
+
+
+@shared_task
+def draft_recurring_costs() -> None:
+    """Draft the months of recurring costs that have begun, and reckon those that wait at the prices of now."""
+    recurring.draft_months(now=timezone.now())
 
 
 @shared_task

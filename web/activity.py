@@ -44,6 +44,7 @@ VERBS_OF_KIND = {
         "feed.",
         "booking.",
         "bookings.",
+        "recurring.",
         "rule.",
         "rules.",
         "run.",

@@ -27,8 +27,9 @@ from overruns import tasks
 from teams import labels, permissions
 from teams.models import CURRENCY_CHOICES, Project, User
 from usage.bookings import files, services
-from usage.models import Booking
+from usage.models import Booking, MonthDraft
 from usage.models.bookings import BookingQuerySet
+from web import recurring
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -151,6 +152,7 @@ def booking_list(request: PersonRequest) -> HttpResponse:
         "totals": found.totals(),
         "filtered": any(form.cleaned_data.values()),
         "books": may_book_somewhere(request.user),
+        "waiting": MonthDraft.objects.visible_to(request.user).due(timezone.localdate()).count(),
         "query": request.GET.urlencode(),
     }
     return render(request, "web/bookings/booking_list.html", words)
@@ -301,4 +303,5 @@ urlpatterns = [
     path("usage/bookings/export.csv", booking_export, name="booking-export"),
     path("usage/bookings/<int:pk>/", booking, name="booking"),
     path("usage/bookings/<int:pk>/reverse/", booking_reverse, name="booking-reverse"),
+    *recurring.urlpatterns,
 ]

@@ -177,7 +177,7 @@ def _csv_line(cells: Iterable[str]) -> str:
     return out.getvalue()
 
 
-def canonical(lines: Iterable[BookingFacts]) -> bytes:
+def canonical(lines: Iterable[BookingFacts | Booking]) -> bytes:
     """Lines that came by no file, as the file that would have brought them: kept as the original."""
     rows = [
         [

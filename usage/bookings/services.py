@@ -18,7 +18,7 @@ from core.months import Month
 from teams import activity, permissions
 from teams.models import ClosedMonth, Organisation, Project, User
 
-from ..models import Booking
+from ..models import Booking, MonthDraft
 from ..pipeline.swap import lock_source
 from .facts import BookingFacts, print_of, read_booking
 from .files import BookingFile, LineFault, canonical, read_file
@@ -195,7 +195,8 @@ def told(booking: Booking) -> dict[str, Any]:
 def reverse_booking(booking: Booking, *, by: User, reason: str, now: datetime | None = None) -> Booking:
     """Take a booking back by another of the opposite amount, in the same days; both stay and name each other.
 
-    In a closed month the official actual stays as it was known, and the difference shows as a restatement.
+    In a closed month the official actual stays as it was known, and the difference shows as a restatement. A month of
+    a recurring cost waits for finance again.
     """
     moment = now or timezone.now()
     source = manual_source()
@@ -208,6 +209,7 @@ def reverse_booking(booking: Booking, *, by: User, reason: str, now: datetime | 
     name = _("reversal of %(number)s") % {"number": row}
     content = f"reverses,reason\r\n{row},{reason.strip()!r}\r\n".encode()
     post([reversal], source, by=by, name=name, content=content, now=moment)
+    MonthDraft.objects.filter(booking=row).update(booking=None)
     activity.record("booking.reversed", by=by, project=row.project, subject=row, reason=reason.strip(), **told(row))
     return reversal
 

@@ -6,6 +6,7 @@ from .bookings import Booking
 from .imports import Import, RejectedRow, Scope
 from .reassignments import AllocationOwner, Reassignment
 from .records import KeySet, Meter, Record
+from .recurring import MonthDraft, RecurringBooking
 from .rollup import DailyUsage, Touched
 from .schedules import Feed, FeedFile
 from .silences import Silence
@@ -24,9 +25,11 @@ __all__ = [
     "Meaning",
     "Meter",
     "Money",
+    "MonthDraft",
     "Placement",
     "Reassignment",
     "Record",
+    "RecurringBooking",
     "RejectedRow",
     "Run",
     "RunMetric",
