@@ -43,6 +43,8 @@ class Settings:
     encoding: str = "utf-8"
     delimiter: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str] = field(default_factory=dict)
+    """Of a mapped table: what is the same in every row and stands in no column."""
     view: str = ""
     currency_map: Mapping[str, str] = field(default_factory=dict)
     meaning: str = ""
@@ -195,6 +197,7 @@ READERS: dict[str, Any] = {
     "encoding": _spelling(ENCODINGS),
     "delimiter": _delimiter,
     "columns": _mapping,
+    "constants": _mapping,
     "view": _choice("actual", "amortised", "amortized"),
     "currency_map": _currency_map,
     "meaning": _choice(*Meaning.values),
@@ -216,6 +219,7 @@ ACCEPTED = {
     "encoding": "utf-8, gb18030, latin-1",
     "delimiter": ", ; | tab",
     "columns": "JSON, field=Header",
+    "constants": "unit=Hours",
     "currency_map": "RMB=CNY",
     "rate_card": "PARTITION=h100-sxm-80gb/own",
     "issued_at": "2025-02-03T00:00:00Z",

@@ -32,6 +32,7 @@ from usage.sources import BY_HAND
 from web.forms import refuse
 from web.requests import PersonRequest
 
+GENERIC = "generic-csv"
 ON_A_PAGE = 25
 REJECTED_SHOWN = 50
 KINDS = {
@@ -215,6 +216,7 @@ def outcome_words(delivery: Import) -> dict[str, Any]:
         "faults": [error for error in answer["errors"] if error["line"] is None],
         "rejected": rejected[:REJECTED_SHOWN],
         "rejected_count": rejected.count(),
+        "mappable": delivery.source.format in ("", GENERIC),
         "changes": restatements.changes_of(delivery) if answer["rows_closed"] else [],
     }
 

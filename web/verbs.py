@@ -44,6 +44,7 @@ SENTENCES: dict[str, str | Promise] = {
     "source.heard": _("The source {slug} brings data again"),
     "feed.set": _("{who} set where the source {slug} finds its files"),
     "feed.asked": _("{who} had the source {slug} looked at"),
+    "source.mapped": _("{who} mapped the columns of the source {slug}: {columns}"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
     "import.confirmed": _("{who} let an import of {source} go ahead: {reason}"),

@@ -1,6 +1,7 @@
-"""Any table, by a mapping of our fields to its columns: `columns=start=Date,cost=Amount,project=tag:Team`.
+"""Any table, by a mapping of our fields to its columns: `columns=start=Date,cost=Amount,tag:team=Team`.
 
-A field that starts with `tag:` becomes a tag of that name. What is not mapped is kept, and rejects nothing.
+A field that starts with `tag:` becomes a tag of that name. What stands in no column and is the same in every row is a
+constant: `constants=unit=Hours`. What is not mapped is kept, and rejects nothing.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class MappedReader:
             for name, column in columns.items()
             if name.startswith(TAG) and (at := header.at(column)) is not None
         ]
-        self._texts = [name for name in TEXTS if self._at[name] is not None]
+        self._constants = {name: text for name, text in settings.constants.items() if self._at[name] is None}
+        self._texts = [name for name in TEXTS if self._at[name] is not None or name in self._constants]
         self._time = time_reader(settings.timezone, date_order=settings.date_order or None)
         self._number = number_reader(money_text=settings.money_text, native=True)
         self._cost = required_number(self._number)
@@ -129,7 +131,7 @@ class MappedReader:
 
     def _text(self, fields: list[str], name: str) -> str:
         at = self._at[name]
-        text = fields[at].strip() if at is not None else ""
+        text = fields[at].strip() if at is not None else self._constants.get(name, "")
         return "" if text in NULLS else text
 
     def _optional(self, fields: list[str], name: str) -> str | None:
@@ -187,6 +189,12 @@ def open_mapped(header: Header, settings: Settings, notes: Notes) -> MappedReade
         raise FileRefused(
             _("The mapping names fields that do not exist: %(names)s.") % {"names": ", ".join(unknown)},
             faults=[Fault("columns", name, _("is no field"), f"{', '.join(FIELDS)}, tag:NAME") for name in unknown],
+        )
+    fixed = [name for name in settings.constants if name not in TEXTS]
+    if fixed:
+        raise FileRefused(
+            _("These fields cannot be the same in every row: %(names)s.") % {"names": ", ".join(fixed)},
+            faults=[Fault("constants", name, _("cannot be a constant"), ", ".join(TEXTS)) for name in fixed],
         )
     if not is_mapping(columns):
         raise FileRefused(
