@@ -236,6 +236,20 @@ class ConfirmView(APIView):
         return Response(ImportSerializer(confirmed).data, status=202)
 
 
+class MakeLiveView(APIView):
+    """Put a statement in the place of the newer one that replaced it: it is delivered again, as issued now."""
+
+    permission_classes = PERMISSIONS
+    scope = "usage"
+
+    @extend_schema(operation_id="imports_make_live", request=REASON, responses={202: ImportSerializer})
+    def post(self, request: SignedInRequest, import_id: int) -> Response:
+        delivery = get_object_or_404(Import.objects.visible_to(request.user), pk=import_id)
+        again = services.make_live(delivery, by=request.user, reason=str(request.data.get("reason", "")))  # type: ignore[union-attr]
+        tasks.import_soon(again.pk)
+        return Response(ImportSerializer(again).data, status=202)
+
+
 class CancelView(APIView):
     """Stop a delivery that has not ended."""
 
@@ -450,6 +464,7 @@ urlpatterns = [
     path("imports/", ImportsView.as_view(), name="api-imports"),
     path("imports/<int:import_id>/", ImportView.as_view(), name="api-import"),
     path("imports/<int:import_id>/confirm/", ConfirmView.as_view(), name="api-import-confirm"),
+    path("imports/<int:import_id>/make-live/", MakeLiveView.as_view(), name="api-import-make-live"),
     path("imports/<int:import_id>/cancel/", CancelView.as_view(), name="api-import-cancel"),
     path("usage/totals/", TotalsView.as_view(), name="api-usage-totals"),
     path("usage/focus.csv", FocusView.as_view(), name="api-usage-focus"),

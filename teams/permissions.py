@@ -48,6 +48,11 @@ def may_keep_prices(user: User) -> bool:
     return user.is_active and (user.is_superuser or has_role(user, Role.PRICE_KEEPER))
 
 
+def may_make_live(user: User) -> bool:
+    """Operators decide which of two statements stands, where time alone cannot."""
+    return user.is_active and (user.is_superuser or has_role(user, Role.OPERATOR))
+
+
 def may_import_usage(user: User) -> bool:
     """Operators, and the machine accounts that push bills and logs."""
     return user.is_active and (

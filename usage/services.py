@@ -19,7 +19,7 @@ from teams.models import User
 
 from .delivery import OF_THE_DELIVERY, OF_THE_SOURCE, read_settings
 from .formats.detection import format_named
-from .models import Import, Source
+from .models import Import, Meaning, Scope, Source
 from .pipeline import files, outcome
 from .pipeline.work import LEASE, Work, hold_import, let_go
 from .sources import BY_HAND
@@ -230,6 +230,50 @@ def confirm_import(delivery: Import, *, by: User, reason: str) -> Import:
     row.save(update_fields=["status", "confirmed_by", "confirmed_at"])
     activity.record("import.confirmed", by=by, subject=row, source=row.source.slug, reason=reason)
     return row
+
+
+def superseded_scopes(delivery: Import) -> list[Scope]:
+    """What a statement covers where another is live; empty where nothing can be made live."""
+    taken = (Import.Status.STORED, Import.Status.UNCHANGED, Import.Status.LIVE)
+    if delivery.status not in taken or delivery.meaning != Meaning.STATEMENT:
+        return []
+    scopes = Scope.objects.filter(source=delivery.source_id, key__in=delivery.outcome.get("scopes", []))
+    return [
+        scope
+        for scope in scopes.select_related("live").order_by("key")
+        if scope.live is not None and scope.live.sha256 != delivery.sha256
+    ]
+
+
+@transaction.atomic
+def make_live(delivery: Import, *, by: User, reason: str, now: datetime | None = None) -> Import:
+    """Deliver a statement again that another took the place of, as issued now. Answers the new import, queued.
+
+    The old import stays as it was; what was believed in between stays known.
+    """
+    row = Import.objects.select_for_update(of=["self"]).get(pk=delivery.pk)
+    if not permissions.may_make_live(by):
+        raise DomainError(_("Only an operator makes an older delivery live."))
+    if row.source.imports.open().filter(sha256=row.sha256).exists():
+        raise DomainError(_("The same file is being imported; wait for its end."))
+    if not superseded_scopes(row):
+        raise DomainError(_("Nothing of this delivery was replaced by another; there is nothing to make live."))
+    if not reason.strip():
+        raise DomainError(_("Say why."), faults=[Fault("reason", "", _("is needed"))])
+    at = now or timezone.now()
+    again = Import.objects.create(
+        source=row.source,
+        name=row.name,
+        sha256=row.sha256,
+        size=row.size,
+        settings={**row.settings, "issued_at": at.isoformat()},
+        received_at=at,
+        received_by=by,
+        confirmed_by=by,
+        confirmed_at=at,
+    )
+    activity.record("import.made_live", by=by, subject=again, source=row.source.slug, name=row.name, reason=reason)
+    return again
 
 
 def take_touched() -> list[tuple[int | None, str, Month]]:

@@ -178,6 +178,8 @@ def import_page(request: PersonRequest, import_id: int) -> HttpResponse:
         return render(request, "web/usage/_progress.html", words)
     if not is_open:
         words |= outcome_words(delivery)
+        words["superseded"] = services.superseded_scopes(delivery)
+        words["makes_live"] = permissions.may_make_live(request.user)
     return render(request, "web/usage/_import.html" if request.htmx else "web/usage/import.html", words)  # type: ignore[attr-defined]
 
 
@@ -266,6 +268,21 @@ def import_confirm(request: PersonRequest, import_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
+def import_make_live(request: PersonRequest, import_id: int) -> HttpResponse:
+    """Put a statement in the place of the newer one that replaced it."""
+    delivery = visible_import(request, import_id)
+    try:
+        again = services.make_live(delivery, by=request.user, reason=request.POST.get("reason", ""))
+    except DomainError as refused:
+        messages.error(request, refused.message)
+        return redirect("import", import_id)
+    tasks.import_soon(again.pk)
+    messages.success(request, _("The delivery is imported again, as issued now."))
+    return redirect("import", again.pk)
+
+
+@login_required
+@require_POST
 def import_cancel(request: PersonRequest, import_id: int) -> HttpResponse:
     """Stop a delivery that has not ended; drop one that waits."""
     delivery = visible_import(request, import_id)
@@ -293,5 +310,6 @@ urlpatterns = [
     path("usage/imports/<int:import_id>/rejected.csv", rejected_csv, name="import-rejected"),
     path("usage/imports/<int:import_id>/answer.json", import_answer, name="import-answer"),
     path("usage/imports/<int:import_id>/confirm/", import_confirm, name="import-confirm"),
+    path("usage/imports/<int:import_id>/make-live/", import_make_live, name="import-make-live"),
     path("usage/imports/<int:import_id>/cancel/", import_cancel, name="import-cancel"),
 ]

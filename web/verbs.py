@@ -47,6 +47,7 @@ SENTENCES: dict[str, str | Promise] = {
     "source.mapped": _("{who} mapped the columns of the source {slug}: {columns}"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
+    "import.made_live": _("{who} made {name} of {source} live again: {reason}"),
     "import.confirmed": _("{who} let an import of {source} go ahead: {reason}"),
     "booking.added": _("{who} booked on {project}: {money}, {category}"),
     "bookings.added": _("{who} booked {lines} lines on {project}"),

@@ -96,6 +96,7 @@ def test_the_same_objects_in_another_order_are_unchanged():
     again = delivered(header + b"".join(reversed(lines)))
 
     assert (again["status"], again["rows_written"], again["rows_closed"]) == ("unchanged", 0, 0)
+    assert again["rows_unchanged"] == Record.objects.count() == 7
 
 
 def test_parts_of_a_zip_are_one_snapshot():

@@ -194,3 +194,21 @@ def test_pages_stay_cheap_whatever_is_stored(stage, client, django_assert_max_nu
         with django_assert_max_num_queries(most):
             page_of(client, name)
     assert Source.objects.count() == 3
+
+
+def test_the_page_of_a_replaced_statement_says_what_is_live_and_an_operator_can_turn_back(stage, client, no_worker):
+    source = factories.source()
+    first = deliver(source, focus({"BilledCost": "10"}), name="first.csv")
+    deliver(source, focus({"BilledCost": "12"}), name="second.csv")
+    client.force_login(stage.finance)
+    seen = page_of(client, "import", first["import"])
+    client.force_login(stage.operator)
+    page = page_of(client, "import", first["import"])
+
+    answer = client.post(reverse("import-make-live", args=[first["import"]]), {"reason": "it was right"})
+
+    assert "second.csv" in seen and "An operator can do that" in seen
+    assert "Make this one live" in page
+    newest = Import.objects.order_by("-pk").first()
+    assert answer.url == reverse("import", args=[newest.pk])
+    assert (newest.name, newest.status, newest.confirmed_by) == ("first.csv", "queued", stage.operator)

@@ -11,7 +11,9 @@ from decimal import Decimal
 import pytest
 import zstandard
 
+from core.errors import DomainError
 from core.months import Month
+from teams.models import Activity
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from usage import queries, services
@@ -296,3 +298,51 @@ def test_a_delivery_that_names_its_format_is_read_by_it():
     assert (known["status"], known["format"]) == ("live", "focus")
     assert other["status"] == "refused"
     assert "lineItem/UnblendedCost" in {error["column"] for error in other["errors"]}
+
+
+def test_an_operator_makes_a_replaced_statement_live_again_with_a_reason(stage):
+    source = factories.source()
+    first = deliver(source, focus({"BilledCost": "10"}))
+    deliver(source, focus({"BilledCost": "12"}))
+    known = Import.objects.get(pk=first["import"])
+    assert deliver(source, focus({"BilledCost": "10"}))["warnings"] == {"older": 1}
+
+    again = services.make_live(known, by=stage.operator, reason="The second run was cut short")
+    answer = services.run_import(again.pk)
+
+    assert (answer["status"], answer["rows_written"], answer["rows_closed"], total()) == ("live", 1, 1, 10)
+    assert Activity.objects.get(verb="import.made_live").facts["reason"] == "The second run was cut short"
+    assert Import.objects.get(pk=first["import"]).status == "live"
+    later = deliver(source, focus({"BilledCost": "13"}))
+    assert (later["status"], total()) == ("live", 13)
+
+
+def test_making_live_needs_an_operator_a_reason_and_something_that_was_replaced(stage):
+    source = factories.source()
+    first = deliver(source, focus({"BilledCost": "10"}))
+    second = deliver(source, focus({"BilledCost": "12"}))
+    old, new = (Import.objects.get(pk=answer["import"]) for answer in (first, second))
+
+    for delivery, by, reason in [
+        (old, stage.finance, "why not"),
+        (old, stage.charlie, "why not"),
+        (old, stage.operator, " "),
+        (new, stage.operator, "it is live"),
+    ]:
+        with pytest.raises(DomainError):
+            services.make_live(delivery, by=by, reason=reason)
+    services.make_live(old, by=stage.operator, reason="twice")
+    with pytest.raises(DomainError, match="wait"):
+        services.make_live(old, by=stage.operator, reason="twice")
+
+    assert (Import.objects.count(), total()) == (3, 12)
+
+
+def test_a_stored_older_statement_can_be_made_live_though_it_lowers_the_cost(stage):
+    source = factories.source()
+    deliver(source, focus({"BilledCost": "100", "EffectiveCost": "100"}), issued_at="2026-04-10")
+    older = deliver(source, focus({"BilledCost": "8", "EffectiveCost": "8"}), issued_at="2026-04-05")
+
+    again = services.make_live(Import.objects.get(pk=older["import"]), by=stage.operator, reason="right")
+
+    assert (services.run_import(again.pk)["status"], total()) == ("live", 8)

@@ -126,7 +126,7 @@ def counts(reading: Reading | None, swap: Swap | None) -> dict[str, Any]:
         "rows_rejected": reading.rejected,
         "rows_skipped": sum(skipped.values()),
         "rows_written": swap.written,
-        "rows_unchanged": accepted - swap.written if swapped else 0,
+        "rows_unchanged": (accepted if reading.sums is None else reading.sums) - swap.written if swapped else 0,
         "rows_closed": swap.closed,
         "skipped": skipped,
     }

@@ -55,6 +55,8 @@ class Reading:
     staged: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     short_by: int | None = None
+    sums: int | None = None
+    """How many rows the sums of a format that keeps no others came to."""
 
 
 ReadRow = tuple[int, Row, KeyEntry | None, int | None]
@@ -230,7 +232,7 @@ class PartReader:
         prints = [hashlib.blake2b(repr(row).encode(), digest_size=16, salt=self._salt).digest() for row in rows]
         found: list[ReadRow] = [(at, row, None, None) for at, row in enumerate(rows)]
         self._stage(self._known(found), Batch([b""] * len(rows), [1] * len(rows)), prints)
-        self._reading.accepted = accepted
+        self._reading.accepted, self._reading.sums = accepted, len(rows)
 
     def _settle_width(self, split: list[Any], batch: Batch) -> None:
         """Rows that all lack the same last fields are padded; a cut-off last record refuses the file."""
