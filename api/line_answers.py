@@ -48,6 +48,7 @@ def line_answer(line: BudgetLine, status: LineStatus) -> dict[str, Any]:
         "project": line.project.slug,
         "team": line.project.team.slug,
         "category": line.category,
+        "subcategory": line.subcategory or None,
         "task_type": line.task_type or None,
         "period": {"start": line.start.isoformat(), "end": line.end.isoformat(), "kind": line.period_kind},
         "currency": line.currency,

@@ -90,6 +90,7 @@ class LineSerializer(serializers.Serializer):
     project = serializers.CharField()
     team = serializers.CharField()
     category = serializers.CharField()
+    subcategory = serializers.CharField(allow_null=True)
     task_type = serializers.CharField(allow_null=True)
     period = PeriodSerializer()
     currency = serializers.CharField()

@@ -12,8 +12,13 @@ from django.db import connection
 from usage.daily import BEARS_MONEY
 from usage.queries import daily_rows
 
+from .subcategories import part_in_sql
+
 COUNTED = "ARRAY[line.category, CASE line.category WHEN 'compute' THEN 'hidden' ELSE line.category END]::varchar[]"
 """The categories whose cost a line carries: hidden causes of computing count on the compute line."""
+PART = part_in_sql("used")
+NARROWNESS = "((CASE {0}.subcategory WHEN '' THEN 0 ELSE 2 END) + (CASE {0}.task_type WHEN '' THEN 0 ELSE 1 END))"
+"""How closely a line describes its cost: of the lines that fit a row, the closest one carries it."""
 COST_OF_LINES = f"""
     FROM budgets_budgetline line
     JOIN {{rollup}} used
@@ -22,23 +27,24 @@ COST_OF_LINES = f"""
      AND used.day <= CASE WHEN line.basis = 'effective' THEN least(line."end" - 1, %(on)s) ELSE %(on)s END
      AND (line.basis = 'effective'
        OR (used.billing_month >= date_trunc('month', line.start) AND used.billing_month < line."end"))
-     AND line.task_type IN ('', used.task_type)
+     AND line.task_type IN ('', used.task_type) AND line.subcategory IN ('', {PART})
     JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
      AND meter.source_id IN {BEARS_MONEY}
     WHERE line.id = ANY (%(lines)s) AND used.currency <> ''
-      AND (line.task_type = used.task_type OR used.task_type = '' OR NOT EXISTS (
+      AND (line.task_type <> '' AND line.subcategory <> '' OR NOT EXISTS (
             SELECT 1 FROM budgets_budgetline narrower
             WHERE narrower.project_id = line.project_id AND narrower.category = line.category
-              AND narrower.task_type = used.task_type
+              AND narrower.task_type IN ('', used.task_type) AND narrower.subcategory IN ('', {PART})
+              AND {NARROWNESS.format("narrower")} > {NARROWNESS.format("line")}
               AND meter.charge_category = ANY (narrower.charge_categories)
               AND CASE WHEN narrower.basis = 'effective'
                        THEN used.day >= narrower.start AND used.day < narrower."end"
                        ELSE used.billing_month >= date_trunc('month', narrower.start)
                         AND used.billing_month < narrower."end" END))
 """
-"""What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of one
-task type takes the cost that it counts away from the line of all of them. `rollup` is the table of days, or the same
-days as they were known at a time."""
+"""What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of a
+subcategory or of one task type takes the cost that it counts away from the wider ones. `rollup` is the table of days,
+or the same days as they were known at a time."""
 
 AMOUNT = "sum(CASE WHEN line.basis = 'billed' THEN used.billed ELSE used.effective END)"
 MONTH = "CASE WHEN line.basis = 'billed' THEN used.billing_month ELSE date_trunc('month', used.day)::date END"

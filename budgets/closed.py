@@ -66,16 +66,19 @@ def differences(official: Iterable[Metered], known: Iterable[Metered]) -> list[M
 
 
 def heir_of(closed: BudgetLine, open_lines: Sequence[BudgetLine]) -> BudgetLine | None:
-    """The open line on which late cost of a closed one counts: the next of its kind, else the next of all tasks."""
+    """The open line on which late cost of a closed one counts: the next of its kind, else the next wider one."""
     following = [
         line
         for line in open_lines
         if line.project_id == closed.project_id
         and line.category == closed.category
         and line.task_type in (closed.task_type, "")
+        and line.subcategory in (closed.subcategory, "")
         and line.start >= closed.end
     ]
-    following.sort(key=lambda line: (line.task_type != closed.task_type, line.start))
+    following.sort(
+        key=lambda line: (line.subcategory != closed.subcategory, line.task_type != closed.task_type, line.start)
+    )
     return following[0] if following else None
 
 

@@ -16,6 +16,7 @@ from .placing import LinePlace, MissingLine, carries, missing_lines, weights_by_
 from .queries import line_statuses
 from .spread import shortfall, spread, spread_new_money
 from .status import LineStatus
+from .subcategories import subcategory_of
 
 ZERO = Decimal(0)
 
@@ -131,12 +132,16 @@ def _of_category(
 ) -> list[Funding]:
     proposal = version.proposal
     places = [
-        LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines if line.closed_at is None
+        LinePlace(line.pk, line.task_type, line.period_kind, line.period, line.subcategory)
+        for line in lines
+        if line.closed_at is None
     ]
     asked = in_open_months(asked, places, calendar.first_open)
-    weights, homeless = weights_by_line(places, proposal.task_type, asked)
+    weights, homeless = weights_by_line(
+        places, proposal.task_type, asked, subcategory_of(decision.category, proposal.task_type)
+    )
     missing = missing_lines(
-        [place for place in places if not place.task_type],
+        [place for place in places if place.is_wide],
         homeless,
         life=calendar.life,
         fiscal_year_starts_in=calendar.fiscal_year_starts_in,

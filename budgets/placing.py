@@ -19,6 +19,12 @@ class LinePlace:
     task_type: str
     period_kind: str
     period: Period
+    subcategory: str = ""
+
+    @property
+    def is_wide(self) -> bool:
+        """Takes whatever no closer line takes."""
+        return not self.task_type and not self.subcategory
 
 
 @dataclass(frozen=True)
@@ -35,22 +41,33 @@ def carries(place: LinePlace, month: Month) -> bool:
     return place.period.overlaps(Period(month.start, month.end))
 
 
-def line_for(places: Sequence[LinePlace], task_type: str, month: Month) -> LinePlace | None:
-    """The line of the task type before the line of all; of several the one that covers the month's first day, else
-    the earliest."""
-    fitting = [place for place in places if place.task_type in ("", task_type) and carries(place, month)]
-    fitting.sort(key=lambda place: (place.task_type == "", month.start not in place.period, place.period.start))
+def line_for(places: Sequence[LinePlace], task_type: str, month: Month, subcategory: str = "") -> LinePlace | None:
+    """The line of the subcategory and of the task type before the wider ones; of several the one that covers the
+    month's first day, else the earliest."""
+    fitting = [
+        place
+        for place in places
+        if place.task_type in ("", task_type) and place.subcategory in ("", subcategory) and carries(place, month)
+    ]
+    fitting.sort(
+        key=lambda place: (
+            place.subcategory == "",
+            place.task_type == "",
+            month.start not in place.period,
+            place.period.start,
+        )
+    )
     return fitting[0] if fitting else None
 
 
 def weights_by_line(
-    places: Sequence[LinePlace], task_type: str, amounts: Mapping[Month, Decimal]
+    places: Sequence[LinePlace], task_type: str, amounts: Mapping[Month, Decimal], subcategory: str = ""
 ) -> tuple[dict[int, Decimal], tuple[Month, ...]]:
     """What of the amounts each line carries, and the months that no line carries."""
     weights: dict[int, Decimal] = {}
     homeless = []
     for month, amount in sorted(amounts.items()):
-        place = line_for(places, task_type, month)
+        place = line_for(places, task_type, month, subcategory)
         if place is None:
             homeless.append(month)
         else:

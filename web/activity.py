@@ -37,7 +37,7 @@ KINDS = [
 ]
 VERBS_OF_KIND = {
     "proposal": ("proposal.", "step."),
-    "line": ("line.", "threshold.", "money.", "hold."),
+    "line": ("line.", "threshold.", "money.", "hold.", "lines.", "month."),
     "import": (
         "import.",
         "source.",

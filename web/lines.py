@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from budgets import subcategories
 from budgets.closed import heir_of
 from budgets.models import BudgetLine, Entry, LineClosing, Proposal, Threshold
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
@@ -25,6 +26,7 @@ from budgets.periods import calendar_period, project_period
 from budgets.queries import late_of
 from budgets.services import ledger
 from budgets.services import lines as line_services
+from budgets.templates import TEMPLATES
 from core.errors import DomainError
 from core.months import Month, Period
 from core.vocabulary import Category
@@ -47,10 +49,31 @@ def visible_line(request: PersonRequest, slug: str, line_id: int) -> BudgetLine:
 # ---- opening
 
 
+def part_choices() -> list[tuple[Any, Any]]:
+    """The subcategories, under the categories they are part of."""
+    groups = [(label, subcategories.choices(category)) for category, label in LINE_CHOICES]
+    return [("", _("the whole category")), *[(label, parts) for label, parts in groups if parts]]
+
+
+class SetForm(forms.Form):
+    """A set of lines for one period, opened at once."""
+
+    templates = forms.MultipleChoiceField(
+        label=gettext_lazy("Lines"),
+        choices=[(each.key, each.label) for each in TEMPLATES.values()],
+        widget=forms.CheckboxSelectMultiple,
+    )
+    period_kind = forms.ChoiceField(label=gettext_lazy("Period"), choices=BudgetLine.PeriodKind.choices)
+    start = forms.DateField(
+        label=gettext_lazy("A day in it"), widget=forms.DateInput(attrs={"type": "date"}), required=False
+    )
+
+
 class LineForm(forms.Form):
     """A new line: what for, when, how it counts, and its first money."""
 
     category = forms.ChoiceField(label=gettext_lazy("Category"), choices=LINE_CHOICES)
+    subcategory = forms.ChoiceField(label=gettext_lazy("Only the part"), choices=part_choices, required=False)
     task_type = forms.ChoiceField(
         label=gettext_lazy("Only for the task"),
         choices=[("", gettext_lazy("every task")), *TASK_CHOICES],
@@ -90,8 +113,18 @@ def line_new(request: PersonRequest, slug: str) -> HttpResponse:
         "start": project.starts_on or today,
         "charge_categories": line_services.every_charge_category(),
     }
-    form = LineForm(request.POST or None, initial=start)
-    if request.method == "POST" and form.is_valid():
+    is_set = "set" in request.POST
+    set_form = SetForm(request.POST if is_set else None, initial={**start, "templates": list(TEMPLATES)}, prefix="set")
+    if is_set and set_form.is_valid():
+        try:
+            opened = open_set(set_form.cleaned_data, project, request.user, today)
+        except DomainError as refused:
+            refuse(set_form, refused)
+        else:
+            messages.success(request, said_of_set(opened))
+            return redirect("project", slug)
+    form = LineForm(request.POST if request.method == "POST" and not is_set else None, initial=start)
+    if request.method == "POST" and not is_set and form.is_valid():
         try:
             line = open_from(form.cleaned_data, project, request.user, today)
         except DomainError as refused:
@@ -99,7 +132,24 @@ def line_new(request: PersonRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("The line %(line)s is open.") % {"line": line})
             return redirect("line", slug, line.pk)
-    return render(request, "web/projects/line_new.html", {"form": form, "project": project})
+    words = {"form": form, "set_form": set_form, "project": project}
+    return render(request, "web/projects/line_new.html", words)
+
+
+def open_set(asked: dict[str, Any], project: Project, by: User, today: date) -> list[BudgetLine]:
+    return line_services.open_lines(
+        by=by,
+        project=project,
+        templates=asked["templates"],
+        period_kind=asked["period_kind"],
+        period=period_of(asked["period_kind"], asked["start"] or today, project),
+    )
+
+
+def said_of_set(opened: Sequence[BudgetLine]) -> str:
+    if not opened:
+        return _("All of these lines run already.")
+    return _("Open now: %(lines)s. Grant their money on their pages.") % {"lines": ", ".join(map(str, opened))}
 
 
 def open_from(asked: dict[str, Any], project: Project, by: User, today: date) -> BudgetLine:
@@ -108,6 +158,7 @@ def open_from(asked: dict[str, Any], project: Project, by: User, today: date) ->
         by=by,
         project=project,
         category=asked["category"],
+        subcategory=asked["subcategory"],
         task_type=asked["task_type"],
         period_kind=asked["period_kind"],
         period=period_of(asked["period_kind"], asked["start"] or today, project),

@@ -9,7 +9,10 @@ import pgtrigger
 from core.vocabulary import LINES
 from teams import labels
 
+from .. import subcategories
+
 LINE_CHOICES = [(str(category), labels.CATEGORIES[category]) for category in LINES]
+SUBCATEGORY_CHOICES = subcategories.choices()
 TASK_CHOICES = labels.choices(labels.TASK_TYPES)
 MONEY: dict[str, Any] = {"max_digits": 30, "decimal_places": 4}
 """Amounts people decide on, in whole smallest units of a currency."""

@@ -17,7 +17,8 @@ from core.vocabulary import LINES, Basis, ChargeCategory
 from teams import labels
 from teams.models import CURRENCY_CHOICES, Project, User
 
-from .fields import LINE_CHOICES, MONEY, TASK_CHOICES
+from ..subcategories import SUBCATEGORIES
+from .fields import LINE_CHOICES, MONEY, SUBCATEGORY_CHOICES, TASK_CHOICES
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -52,6 +53,13 @@ class BudgetLine(models.Model):
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="lines", verbose_name=_("project"))
     category = models.CharField(_("category"), max_length=20, choices=LINE_CHOICES)
+    subcategory = models.CharField(
+        _("subcategory"),
+        max_length=20,
+        choices=SUBCATEGORY_CHOICES,
+        blank=True,
+        help_text=_("Empty: all of the category that no line of a subcategory takes."),
+    )
     task_type = models.CharField(
         _("task type"), max_length=20, choices=TASK_CHOICES, blank=True, help_text=_("Empty: every task type.")
     )
@@ -91,6 +99,14 @@ class BudgetLine(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(end__gt=F("start")), name="line_ends_after_it_starts"),
             models.CheckConstraint(
+                condition=Q(subcategory="")
+                | Q(
+                    *[Q(subcategory=each.key, category=str(each.parent)) for each in SUBCATEGORIES.values()],
+                    _connector=Q.OR,
+                ),
+                name="subcategory_of_its_category",
+            ),
+            models.CheckConstraint(
                 condition=Q(category__in=[str(category) for category in LINES]), name="line_has_a_category_of_lines"
             ),
             models.CheckConstraint(
@@ -103,6 +119,7 @@ class BudgetLine(models.Model):
                 expressions=[
                     ("project", RangeOperators.EQUAL),
                     ("category", RangeOperators.EQUAL),
+                    ("subcategory", RangeOperators.EQUAL),
                     ("task_type", RangeOperators.EQUAL),
                     (
                         Func("start", "end", RangeBoundary(), function="daterange", output_field=DateRangeField()),
@@ -113,7 +130,7 @@ class BudgetLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        kind = self.get_category_display()
+        kind = self.get_subcategory_display() or self.get_category_display()
         return f"{kind} · {self.get_task_type_display()}" if self.task_type else str(kind)
 
     @property

@@ -233,7 +233,7 @@ def period_text(line: BudgetLine) -> str:
 def next_line(line: BudgetLine) -> BudgetLine:
     """The line of the same kind in the period that follows, locked; made like this one where it is missing."""
     project = lock_project(line.project_id)
-    same = BudgetLine.objects.open().filter(project=project, category=line.category, task_type=line.task_type)
+    same = BudgetLine.objects.open().filter(**kind_of(line))
     found = same.filter(start__gte=line.end).order_by("start").first()
     if found is not None and found.start == line.end:
         return lock_lines([found.pk])[found.pk]
@@ -241,10 +241,7 @@ def next_line(line: BudgetLine) -> BudgetLine:
     wanted = calendar_period(
         line.period_kind, month, fiscal_year_starts_in=Organisation.current().fiscal_year_starts_in
     )
-    taken = [
-        each.period
-        for each in BudgetLine.objects.filter(project=project, category=line.category, task_type=line.task_type)
-    ]
+    taken = [each.period for each in BudgetLine.objects.filter(**kind_of(line))]
     made = add_line(
         project,
         line.category,
@@ -253,6 +250,7 @@ def next_line(line: BudgetLine) -> BudgetLine:
         line.task_type,
         line.basis,
         line.charge_categories,
+        subcategory=line.subcategory,
     )
     for name in (
         "consumes_open_commitments",
@@ -267,6 +265,16 @@ def next_line(line: BudgetLine) -> BudgetLine:
     copy_thresholds(line, made)
     activity.record("line.opened", by=None, project=project, subject=made, **facts_of(made))
     return made
+
+
+def kind_of(line: BudgetLine) -> dict[str, object]:
+    """What lines of one kind have in common; they follow each other in time."""
+    return {
+        "project": line.project_id,
+        "category": line.category,
+        "subcategory": line.subcategory,
+        "task_type": line.task_type,
+    }
 
 
 def copy_thresholds(line: BudgetLine, made: BudgetLine) -> None:

@@ -21,6 +21,7 @@ from ..models import BudgetLine, Hold, Proposal, Threshold
 from ..placing import LinePlace, line_for
 from ..queries import line_status
 from ..status import LineStatus
+from ..subcategories import subcategory_of
 from .ledger import check_amount
 
 HOLD_LIFE = timedelta(hours=6)
@@ -52,8 +53,8 @@ def line_of_job(project: Project, job: Job, now: datetime) -> BudgetLine | None:
     """The open line that the job's cost will count on today."""
     today = Organisation.current().today(now)
     lines = [line for line in project.lines.open().filter(category=job.category) if today in line.period]
-    places = [LinePlace(line.pk, line.task_type, line.period_kind, line.period) for line in lines]
-    place = line_for(places, job.task_type, Month.of(today))
+    places = [LinePlace(line.pk, line.task_type, line.period_kind, line.period, line.subcategory) for line in lines]
+    place = line_for(places, job.task_type, Month.of(today), subcategory_of(job.category, job.task_type))
     return next((line for line in lines if place is not None and line.pk == place.key), None)
 
 

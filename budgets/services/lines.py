@@ -20,13 +20,8 @@ from teams.models import ClosedMonth, Project, User
 from ..locks import lock_lines, lock_project
 from ..models import BudgetLine, Threshold, TouchedLine
 from ..models.lines import every_charge_category
-
-DEFAULT_THRESHOLDS = (
-    (Threshold.Basis.ACTUAL, Decimal("0.8"), ""),
-    (Threshold.Basis.ACTUAL, Decimal("1"), ""),
-    (Threshold.Basis.FORECAST, Decimal("1"), Threshold.Quantile.P50),
-)
-"""Of a new line: 80 % and 100 % of actual, 100 % of the forecast's median."""
+from ..subcategories import SUBCATEGORIES
+from ..templates import DEFAULT_THRESHOLDS, TEMPLATES, Watch
 
 
 @transaction.atomic
@@ -40,6 +35,7 @@ def open_line(
     task_type: str = "",
     basis: str = Basis.EFFECTIVE,
     charge_categories: Iterable[str] | None = None,
+    subcategory: str = "",
 ) -> BudgetLine:
     """Open a line of a project. Its money comes by grants and transfers."""
     locked = lock_project(project.pk)
@@ -47,7 +43,7 @@ def open_line(
         raise NotAllowed(
             _("Lines of %(team)s are opened by its managers, directors and finance.") % {"team": locked.team}
         )
-    line = add_line(locked, category, period_kind, period, task_type, basis, charge_categories)
+    line = add_line(locked, category, period_kind, period, task_type, basis, charge_categories, subcategory=subcategory)
     activity.record("line.opened", by=by, project=locked, subject=line, **facts_of(line))
     return line
 
@@ -60,11 +56,20 @@ def add_line(
     task_type: str = "",
     basis: str = Basis.EFFECTIVE,
     charge_categories: Iterable[str] | None = None,
+    *,
+    subcategory: str = "",
+    thresholds: Iterable[Watch] = DEFAULT_THRESHOLDS,
 ) -> BudgetLine:
-    """The row of a line with its default thresholds. The project is locked."""
+    """The row of a line with its thresholds. The project is locked."""
     check_not_closed(period)
+    check_subcategory(category, subcategory)
     same = BudgetLine.objects.filter(
-        project=project, category=category, task_type=task_type, start__lt=period.end, end__gt=period.start
+        project=project,
+        category=category,
+        subcategory=subcategory,
+        task_type=task_type,
+        start__lt=period.end,
+        end__gt=period.start,
     ).first()
     if same is not None:
         raise DomainError(
@@ -75,6 +80,7 @@ def add_line(
     line = BudgetLine.objects.create(
         project=project,
         category=category,
+        subcategory=subcategory,
         task_type=task_type,
         period_kind=period_kind,
         start=period.start,
@@ -86,10 +92,55 @@ def add_line(
     if category != Category.CONTINGENCY:
         Threshold.objects.bulk_create(
             Threshold(line=line, basis=of_what, share=share, quantile=quantile)
-            for of_what, share, quantile in DEFAULT_THRESHOLDS
+            for of_what, share, quantile in thresholds
         )
     touch([line])
     return line
+
+
+@transaction.atomic
+def open_lines(
+    *, by: User, project: Project, templates: Iterable[str], period_kind: str, period: Period
+) -> list[BudgetLine]:
+    """Open the lines of a set; one that runs already in the period stays as it is. Answers those that are new."""
+    locked = lock_project(project.pk)
+    if not permissions.may_fund(by, locked.team):
+        raise NotAllowed(
+            _("Lines of %(team)s are opened by its managers, directors and finance.") % {"team": locked.team}
+        )
+    wanted = list(templates)
+    unknown = [key for key in wanted if key not in TEMPLATES]
+    if unknown or not wanted:
+        raise DomainError(
+            _("Choose at least one line of the set."),
+            faults=[Fault("templates", unknown, _("is not in the set"), ", ".join(TEMPLATES))],
+        )
+    running = BudgetLine.objects.filter(project=locked, task_type="", start__lt=period.end, end__gt=period.start)
+    there = set(running.values_list("category", "subcategory"))
+    opened = []
+    for template in (TEMPLATES[key] for key in dict.fromkeys(wanted)):
+        if (template.category, template.subcategory) in there:
+            continue
+        line = add_line(
+            locked,
+            template.category,
+            period_kind,
+            period,
+            subcategory=template.subcategory,
+            thresholds=template.thresholds,
+        )
+        activity.record("line.opened", by=by, project=locked, subject=line, **facts_of(line))
+        opened.append(line)
+    return opened
+
+
+def check_subcategory(category: str, subcategory: str) -> None:
+    if subcategory and (subcategory not in SUBCATEGORIES or SUBCATEGORIES[subcategory].parent != category):
+        accepted = ", ".join(each.key for each in SUBCATEGORIES.values() if each.parent == category)
+        raise DomainError(
+            _("This subcategory is not part of the category."),
+            faults=[Fault("subcategory", subcategory, _("is not part of the category"), accepted)],
+        )
 
 
 def check_not_closed(period: Period) -> None:
@@ -112,6 +163,7 @@ def facts_of(line: BudgetLine) -> dict[str, Any]:
     return {
         "line": line.pk,
         "category": line.category,
+        "subcategory": line.subcategory,
         "task_type": line.task_type,
         "start": line.start,
         "end": line.end,

@@ -54,7 +54,9 @@ def line(
     **fields,
 ) -> BudgetLine:
     """A line with its default thresholds and, where granted, money on it."""
-    opened = line_services.add_line(project, category, period_kind, period, fields.pop("task_type", ""))
+    opened = line_services.add_line(
+        project, category, period_kind, period, fields.pop("task_type", ""), subcategory=fields.pop("subcategory", "")
+    )
     for name, value in fields.items():
         setattr(opened, name, value)
     opened.save()
@@ -175,6 +177,7 @@ def cost(
     reference: str = "",
     currency: str = "USD",
     task_type: str = "",
+    stage: str = "",
     charge_category: str = "Usage",
     billed: int | str | None = None,
     billing_month: date | None = None,
@@ -193,6 +196,7 @@ def cost(
         project=project,
         category=category,
         task_type=task_type,
+        stage=stage,
         reference=reference,
         rows=1,
         billed=Decimal(amount if billed is None else billed),

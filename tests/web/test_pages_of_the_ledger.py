@@ -409,3 +409,20 @@ def test_a_retrospective_is_written_given_actions_and_closed(flagged, client):
     found.refresh_from_db()
     assert (found.state, found.cause, found.acceptance) == ("closed", "Failures", "met")
     assert found.actions.get().done_at is not None
+
+
+def test_a_manager_opens_a_set_of_lines_in_one_click(stage, client):
+    given = {"set": "1", "set-templates": ["training", "power"], "set-period_kind": "year", "set-start": f"{TODAY}"}
+    shown = page(client, stage.manager, "line-new", stage.project.slug).content.decode()
+    assert "Open the set" in shown
+
+    answer = post(client, stage.manager, "line-new", stage.project.slug, **given)
+
+    assert answer.status_code == 302
+    assert set(stage.project.lines.values_list("category", "subcategory")) == {
+        ("compute", "training"),
+        ("power_facility", ""),
+    }
+    none = post(client, stage.manager, "line-new", stage.project.slug, **{**given, "set-templates": []})
+    assert none.status_code == 200
+    assert post(client, stage.charlie, "line-new", stage.project.slug, **given).status_code == 404
