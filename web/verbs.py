@@ -67,6 +67,7 @@ SENTENCES: dict[str, str | Promise] = {
     "run.opened": _("{who} opened the run {slug}"),
     "run.metrics": _("{who} delivered {points} values of the run {slug}"),
     "line.opened": _("{who} opened the line {category}"),
+    "lines.imported": _("{who} opened {lines} lines of {project} from {name}: {money}, of which {spent} are spent"),
     "line.granted": _("{who} granted {money} to {category}: {reason}"),
     "line.frozen": _("{who} froze {category}: {reason}"),
     "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
@@ -103,7 +104,7 @@ SENTENCES: dict[str, str | Promise] = {
 }
 """Every verb that a service records; a test holds the list complete. `{who}`, `{project}` and `{subject}` are links or
 names, `{money}` is the fact `amount`, the rest are the facts of the row, told as people read them."""
-MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "difference", "actual", "carried")
+MONEY_FACTS = ("ask", "released", "total", "before", "value", "limit", "difference", "actual", "carried", "spent")
 CATEGORY_FACTS = ("category", "source", "target")
 QUIET = ("estimate.created", "estimate.revised", "estimate.frozen", "proposal.saved")
 """Told in the log, left out where only a few lines have room: the proposal beside them says the same."""

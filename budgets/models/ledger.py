@@ -28,8 +28,9 @@ class Entry(models.Model):
         TRANSFER = "transfer", _("transfer")
         ROLLOVER = "rollover", _("rollover")
         AMORTISE = "amortise", _("amortise")
+        OPENING = "opening", _("opening")
 
-    BUDGET = (Kind.GRANT, Kind.TRANSFER, Kind.ROLLOVER)
+    BUDGET = (Kind.OPENING, Kind.GRANT, Kind.TRANSFER, Kind.ROLLOVER)
     """Kinds whose sum is the line; commit and release promise parts of it, amortise is cost."""
 
     line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="entries")
@@ -69,6 +70,8 @@ class Entry(models.Model):
                 | (~Q(kind__in=["transfer", "amortise", "rollover"]) & Q(transfer__isnull=True)),
                 name="what_moves_between_lines_is_numbered",
             ),
+            models.UniqueConstraint(fields=["line"], condition=Q(kind="opening"), name="a_line_opens_once"),
+            models.CheckConstraint(condition=~Q(kind="opening") | Q(amount__gt=0), name="a_line_opens_with_money"),
             models.CheckConstraint(
                 condition=~Q(kind="rollover") | Q(closing__isnull=False), name="a_rollover_is_of_a_closing"
             ),
