@@ -173,7 +173,7 @@ def test_the_list_of_baselines_has_a_counted_number_of_queries_and_hides_other_t
     assert "37.0 %" not in client.get(reverse("baseline-list")).content.decode()
     client.force_login(stage.bob)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         page = client.get(reverse("baseline-list"))
 
     assert "37.0 %" in page.content.decode()
