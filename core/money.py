@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -66,16 +67,22 @@ def split(total: Decimal, weights: Sequence[Decimal | Fraction | int], currency:
 
     Ties go to the earlier part. Weights must not be negative and not all zero, else ValueError.
     """
-    shares = [Fraction(weight) for weight in weights]
+    shares = _in_whole_numbers(weights)
     whole = sum(shares)
     if not shares or whole <= 0 or min(shares) < 0:
         raise ValueError("weights must be zero or more, and not all zero")
     unit = quantum(currency)
     units = int(round_money(total, currency) / unit)
     sign, units = (-1, -units) if units < 0 else (1, units)
-    exact = [units * share / whole for share in shares]
-    parts = [int(part) for part in exact]
-    order = sorted(range(len(parts)), key=lambda index: (parts[index] - exact[index], index))
+    parts = [units * share // whole for share in shares]
+    order = sorted(range(len(parts)), key=lambda index: (-(units * shares[index] % whole), index))
     for index in order[: units - sum(parts)]:
         parts[index] += 1
     return [sign * part * unit for part in parts]
+
+
+def _in_whole_numbers(weights: Sequence[Decimal | Fraction | int]) -> list[int]:
+    """Weights in the same proportion as these, without fractions."""
+    exact = [weight if isinstance(weight, int) else Fraction(weight) for weight in weights]
+    common = math.lcm(*(weight.denominator for weight in exact))
+    return [int(weight * common) for weight in exact]

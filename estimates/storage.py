@@ -32,7 +32,7 @@ WHERE kept.id = made.id
 
 def write_recomputed(estimates: Sequence[Estimate]) -> None:
     """Keep what a recomputation may change: the answer, the totals, and whether prices have moved since."""
-    answers = json.dumps([estimate.answer for estimate in estimates], separators=(",", ":"))
+    answers = json.dumps([estimate.answer for estimate in estimates], separators=(",", ":"), ensure_ascii=False)
     columns = zip(*(cells_of(estimate) for estimate in estimates), strict=True)
     with connection.cursor() as cursor:
         cursor.execute(WRITE, [answers, *(list(column) for column in columns)])

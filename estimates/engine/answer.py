@@ -10,7 +10,7 @@ from estimates.engine.baselines import History
 from estimates.engine.books import AcceleratorBook, PriceBook
 from estimates.engine.composing import compose_all
 from estimates.engine.evaluation import evaluate, program_of
-from estimates.engine.hardware import refuse_unknown_hardware
+from estimates.engine.hardware import refuse_missing_hardware, refuse_unknown_hardware
 from estimates.engine.leaves import Context
 from estimates.engine.life_answer import compose_life
 from estimates.engine.plan import Plan
@@ -52,7 +52,8 @@ def estimate_many(
         for index, plan in enumerate(plans)
     ]
     for plan in plans:
-        refuse_unknown_hardware(plan, accelerators)
+        refuse = refuse_unknown_hardware if plan.members else refuse_missing_hardware
+        refuse(plan, accelerators)
     lives = {index: compose_life(context, samples) for index, context in enumerate(contexts) if context.plan.members}
     answers: dict[int, dict[str, Any]] = dict(lives)
     others = [index for index in range(len(plans)) if index not in lives]

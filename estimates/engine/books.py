@@ -79,12 +79,17 @@ class PriceKey:
         return [self.kind, self.item, self.provider, self.region, self.mode, self.currency]
 
 
+MOST_ANSWERED = 20_000
+
+
 @dataclass(frozen=True)
 class PriceBook:
     """All rows that may be used. Announced rows (starting later) belong in it: a run is priced month by month."""
 
     rows: tuple[PriceRow, ...]
     index: Mapping[tuple[str, str, str, str], tuple[PriceRow, ...]] = field(init=False, repr=False, compare=False)
+    answered: dict[tuple[PriceKey, date], PriceRow | None] = field(init=False, repr=False, compare=False)
+    """Questions that were put before: thousands of plans ask the same few."""
 
     def __init__(self, rows: Iterable[PriceRow] = ()) -> None:
         object.__setattr__(self, "rows", tuple(rows))
@@ -92,6 +97,7 @@ class PriceBook:
         for row in self.rows:
             index.setdefault((row.kind, row.item, row.mode, row.currency), []).append(row)
         object.__setattr__(self, "index", {key: tuple(found) for key, found in index.items()})
+        object.__setattr__(self, "answered", {})
 
     def answers(self, key: PriceKey) -> list[PriceRow]:
         """Every row that answers the key, whatever its start."""
@@ -103,6 +109,13 @@ class PriceBook:
 
         Verified offers win over unverified ones; of several the middle one by amount (the lower of two).
         """
+        if (key, day) not in self.answered:
+            if len(self.answered) >= MOST_ANSWERED:
+                self.answered.clear()
+            self.answered[key, day] = self._on(key, day)
+        return self.answered[key, day]
+
+    def _on(self, key: PriceKey, day: date) -> PriceRow | None:
         latest: dict[tuple[str, str], PriceRow] = {}
         for row in self.answers(key):
             offer = (row.provider, row.region)

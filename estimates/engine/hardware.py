@@ -19,11 +19,16 @@ HARDWARE = (Phrase("hardware"),)
 def refuse_unknown_hardware(plan: Plan, accelerators: AcceleratorBook) -> None:
     """PlanRefused where the catalogue lacks the accelerator or its peak and the plan does not give one, or where a
     figure lacks without which a cost of the plan cannot be computed. Prices do not matter here."""
+    refuse_missing_hardware(plan, accelerators)
+    for prefix, part in parts_of(plan):
+        program_of(Context(part, NO_PRICES, accelerators, ANY_DAY, prefix=prefix))
+
+
+def refuse_missing_hardware(plan: Plan, accelerators: AcceleratorBook) -> None:
+    """PlanRefused where the catalogue lacks the accelerator or its peak and the plan does not give one."""
     faults = hardware_faults(plan, accelerators)
     if faults:
         raise PlanRefused(faults)
-    for prefix, part in parts_of(plan):
-        program_of(Context(part, NO_PRICES, accelerators, ANY_DAY, prefix=prefix))
 
 
 def parts_of(plan: Plan) -> list[tuple[str, Plan]]:

@@ -16,13 +16,22 @@ MONTH = {"axis": "month"}
 
 def share_of_window(month_starts: Array, month_ends: Array, begin: Array, length: Array) -> Array:
     """The part of a window of time that lies in each month; a window without length lies in the month it begins in."""
-    none = begin * 0.0
-    covered = np.minimum(month_ends, begin + length) - np.maximum(month_starts, begin)
-    inside = np.maximum(covered, none) / length
-    if np.all(length > none):
-        return inside
-    at_once = (month_starts <= begin) & (begin < month_ends)
-    return np.where(length > none, inside, at_once * 1.0)
+    end, none = begin + length, begin * 0.0
+    reached = _months_reached(month_starts, end)
+    starts, ends = month_starts[:reached], month_ends[:reached]
+    covered = np.minimum(ends, end) - np.maximum(starts, begin)
+    shares = np.maximum(covered, none) / length
+    if not np.all(length > none):
+        at_once = (starts <= begin) & (begin < ends)
+        shares = np.where(length > none, shares, at_once * 1.0)
+    behind = np.zeros((month_starts.shape[0] - reached, *shares.shape[1:]))
+    return np.concatenate([shares, behind]) if behind.size else shares
+
+
+def _months_reached(month_starts: Array, end: Array) -> int:
+    """How many months begin before all windows are over: those behind hold nothing, and cost nothing to compute."""
+    behind = month_starts > np.max(end, axis=-1, keepdims=True)
+    return int(np.sum(~np.all(behind, axis=tuple(range(1, behind.ndim)))))
 
 
 @quantity("hour", "End of time", "时间终点")
