@@ -7,8 +7,9 @@ from django.db import transaction
 
 from . import services
 
-BATCH = 50
-"""Drafts in one transaction: long enough to be quick, short enough that saving a price hardly waits."""
+BATCH = 64
+"""Drafts in one transaction: long enough to be quick, short enough that saving a price hardly waits. Four times what is
+evaluated at once with 1,000 samples."""
 
 
 @shared_task

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from estimates.engine.evaluation import Evaluation, find_leaf
 from estimates.engine.leaves import Context, PriceUse
 from estimates.engine.redundancy import redundancy_of
 from estimates.engine.reliability import INFEASIBLE_ABOVE
-from estimates.engine.sampling import Array, quantile
+from estimates.engine.sampling import Array, Range, quantile
 from estimates.engine.sensitivity import sensitivity
 from estimates.engine.summary import Figures, figure, summaries
 from estimates.engine.warnings import warnings_of
@@ -98,9 +99,15 @@ def assumptions(evaluation: Evaluation, index: int) -> list[dict[str, Any]]:
     for name, leaves in evaluation.leaves.items():
         leaf = leaves[index]
         if leaf.origin in ("baseline", "convention", "catalogue") and leaf.detail and leaf.fixed is None:
-            levels = {f"p{share}": figure(quantile(leaf.values[0], share / 100)) for share in (10, 50, 90)}
+            levels = dict(zip(("p10", "p50", "p90"), levels_of(leaf.values[0]), strict=True))
             found.append({"input": name.replace("__", "."), "origin": leaf.origin, **levels, "source": leaf.detail})
     return found
+
+
+@lru_cache(maxsize=4096)
+def levels_of(value: Range) -> tuple[float | None, ...]:
+    """P10, P50 and P90 of an input as they are shown."""
+    return tuple(figure(quantile(value, share)) for share in (0.1, 0.5, 0.9))
 
 
 def probabilities(evaluation: Evaluation, index: int, costs: Breakdown) -> dict[str, float | None]:

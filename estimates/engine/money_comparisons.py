@@ -148,10 +148,12 @@ def burst(case: Case) -> Answer | None:
 
 def _monthly_hours(case: Case) -> Any:
     """Mean accelerator-hours in each of the first twelve months."""
-    share = case.evaluation.samples_of("run_month_share", case.index)
+    share = case.evaluation.samples_of("run_month_share", case.index)[:MONTHS]
     hours = case.evaluation.samples_of("total_accelerator_hours", case.index)
-    monthly = (share * hours).mean(axis=-1)[:MONTHS]
-    return np.pad(monthly, (0, MONTHS - monthly.shape[0]))
+    monthly = np.zeros(MONTHS)
+    for month in np.flatnonzero(share.any(axis=-1)):
+        monthly[month] = (share[month] * hours).mean()
+    return monthly
 
 
 def allocation(case: Case) -> Answer | None:

@@ -278,6 +278,31 @@ def test_the_page_says_old_new_and_why_after_a_price_change(book, client):
     assert "every 3s" not in done
 
 
+def test_the_page_names_a_price_of_another_kind_that_moved(book, client):
+    electricity = {"kind": "electricity", "item": "industrial", "provider": "", "mode": ""}
+    factories.price(book.keeper, **electricity, amount="0.08")
+    draft = factories.estimate(book.alice, book.project)
+    factories.price(book.keeper, **electricity, amount="0.10", valid_from="2026-06-01")
+    tasks.recompute_stale()
+    client.force_login(book.alice)
+
+    page = client.get(reverse("plan-history", args=[draft.pk])).content.decode()
+
+    assert "Electricity: industrial: 0.08 → 0.10" in page
+    assert "No price in use moved" not in page
+
+
+def test_the_page_says_that_a_new_price_is_of_an_offer_the_plan_does_not_go_by(book, client):
+    draft = factories.estimate(book.alice, book.project)
+    factories.price(book.keeper, provider="dearer", amount="9")
+    tasks.recompute_stale()
+    client.force_login(book.alice)
+
+    page = client.get(reverse("plan-history", args=[draft.pk])).content.decode()
+
+    assert "No price in use moved" in page
+
+
 def test_charlie_does_not_see_what_changed(book, client):
     draft = factories.estimate(book.alice, book.project)
     client.force_login(book.charlie)
