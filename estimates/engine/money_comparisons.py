@@ -162,7 +162,7 @@ def allocation(case: Case) -> Answer | None:
     Data: processing at twice the money halves the waste. Platform: twice the money for people and platform halves what
     failures and rollback take. Both are assumptions, and said to be.
     """
-    computing = case.mean("compute_cost") + case.mean("retries_cost") + case.mean("rollback_cost")
+    computing = _computing(case)
     if case.plan.task not in BUILDING or not math.isfinite(case.total) or not computing > 0:
         return None
     money = MOVED * case.total
@@ -185,9 +185,14 @@ def allocation(case: Case) -> Answer | None:
     }
 
 
+def _computing(case: Case) -> float:
+    """The main run's hours at their full rate: of own accelerators with depreciation and power."""
+    return case.mean("accelerator_hours") * case.mean("hourly_rate")
+
+
 def cut(case: Case) -> Answer | None:
     """Less computing against the rework it risks: the probability of rework from which the cut costs more."""
-    computing = case.mean("compute_cost") + case.mean("retries_cost") + case.mean("rollback_cost")
+    computing = _computing(case)
     if case.plan.task not in BUILDING or not computing > 0:
         return None
     rows = []

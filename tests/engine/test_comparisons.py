@@ -97,6 +97,13 @@ def test_a_cut_pays_only_where_rework_is_unlikely() -> None:
     assert first["break_even_probability"] == pytest.approx(0.5)
 
 
+def test_a_cut_of_own_accelerators_saves_their_loss_of_value_too() -> None:
+    first = comparison("cut", compute__mode="own", compute__own=OWN)["options"][0]
+
+    # 3,333.33 hours at 40,000 ÷ 40,000 = 1.00, a tenth of them saved
+    assert first["saved"] == pytest.approx(333.333, rel=1e-5)
+
+
 def test_reuse_breaks_even_after_as_many_tasks_as_the_savings_need() -> None:
     answered = estimated(pretrain())
     found = answered["comparisons"]["reuse_or_pretrain"]
