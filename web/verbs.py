@@ -65,6 +65,7 @@ SENTENCES: dict[str, str | Promise] = {
     "usage.reassignment_reversed": _("{who} reversed a re-assignment: {reason}"),
     "unallocated.owned": _("{who} named who answers for unallocated cost: {name}"),
     "run.opened": _("{who} opened the run {slug}"),
+    "run.state": _("{who} said of the run {slug}: {state}"),
     "run.metrics": _("{who} delivered {points} values of the run {slug}"),
     "line.opened": _("{who} opened the line {category}"),
     "lines.imported": _("{who} opened {lines} lines of {project} from {name}: {money}, of which {spent} are spent"),
@@ -185,6 +186,11 @@ def booking_link(row: Activity) -> SafeString | str:
     return link("booking", (row.subject_id,), f"B-{row.subject_id}")
 
 
+def run_link(row: Activity) -> SafeString | str:
+    slug = str(row.facts.get("slug") or "")
+    return link("run", (slug,), slug or figures.NOTHING)
+
+
 def flag_link(row: Activity) -> SafeString | str:
     return link("flag", (row.subject_id,), category_of(row))
 
@@ -209,6 +215,7 @@ SUBJECTS: dict[str, Callable[[Activity], SafeString | str]] = {
     "budgets.proposal": proposal_link,
     "budgets.budgetline": line_link,
     "usage.import": import_link,
+    "usage.run": run_link,
     "usage.booking": booking_link,
     "overruns.flag": flag_link,
     "retrospectives.retrospective": retrospective_link,

@@ -268,7 +268,7 @@ def test_a_file_that_no_format_knows_is_refused_with_those_that_are_known(run, t
 def test_only_people_who_deliver_usage_deliver_metrics(stage, run, tmp_path):
     path = written(tmp_path, "history.jsonl", HISTORY)
 
-    with pytest.raises(DomainError, match="Only an operator"):
+    with pytest.raises(DomainError, match="Only the team"):
         services.import_metrics(run, by=stage.charlie, path=path)
     assert services.import_metrics(run, by=stage.operator, path=path)["points"] == 6
 

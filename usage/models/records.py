@@ -126,6 +126,9 @@ class Record(models.Model):
                 & GreaterThan(F("usage_end") - F("usage_start"), Value(timedelta(hours=24))),
                 name="long_records_of_a_key_set",
             ),
+            models.Index(
+                fields=["job"], condition=Q(known_until__isnull=True) & ~Q(job=""), name="live_records_of_a_job"
+            ),
             BrinIndex(fields=["usage_start"], name="records_by_time", pages_per_range=32),
             BrinIndex(fields=["known_from"], name="records_of_an_import", pages_per_range=32),
         ]

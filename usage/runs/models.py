@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from teams import permissions
 from teams.models import Project, User
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AnonymousUser
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def visible_to(self, user: User | AnonymousUser) -> RunQuerySet:
+        """Runs of the projects one may see; runs without a project for a role in the whole organisation."""
+        own = Q(project__in=Project.objects.visible_to(user))
+        sees_all = user.is_authenticated and permissions.may_see_all_usage(user)
+        return self.filter(own | Q(project__isnull=True) if sees_all else own)
 
 
 class Run(models.Model):
     """One training job that reports metrics. `job` is what the scheduler's log calls it: their usage meets there."""
 
+    class State(models.TextChoices):
+        RUNNING = "running", _("running")
+        FINISHED = "finished", _("finished")
+        FAILED = "failed", _("failed")
+        STOPPED = "stopped", _("stopped")
+
     slug = models.SlugField(_("short name"), max_length=120, unique=True)
     name = models.CharField(_("name"), max_length=200)
+    state = models.CharField(_("state"), max_length=10, choices=State.choices, default=State.RUNNING)
     project = models.ForeignKey(
         Project, models.PROTECT, null=True, blank=True, related_name="runs", verbose_name=_("project")
     )
     experiment = models.CharField(_("experiment"), max_length=120, blank=True)
+    reference = models.CharField(_("proposal"), max_length=60, blank=True, help_text=_("Such as P-12."))
     job = models.CharField(_("job"), max_length=200, blank=True)
     facts = models.JSONField(_("parameters and tags"), default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+
+    objects = RunQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("run")

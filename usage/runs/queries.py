@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from django.db.models import Max
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import connection
+from django.db.models import Count, Max
+
+from core.money import EXACT
+from teams.models import Organisation
 
 from ..formats.metrics.contract import Point
 from .attempts import Known
@@ -22,3 +32,132 @@ def known_series(run: Run, first: Point) -> Known:
         last_step=last["step"],
         last_at=last["at"],
     )
+
+
+@dataclass(frozen=True)
+class AttemptOfJob:
+    """One time a scheduler ran the job: as its log says it."""
+
+    start: datetime
+    end: datetime
+    state: str
+    cause: str
+    accelerator_hours: Decimal
+    currency: str
+    cost: Decimal
+    provisional: bool
+
+    @property
+    def is_interruption(self) -> bool:
+        return bool(self.cause)
+
+
+@dataclass
+class UsageOfRun:
+    """What the scheduler's logs say of a run: its attempts in order, and their sums."""
+
+    attempts: list[AttemptOfJob] = field(default_factory=list)
+
+    @property
+    def accelerator_hours(self) -> Decimal:
+        return self._sum([attempt.accelerator_hours for attempt in self.attempts])
+
+    @property
+    def interruptions(self) -> list[AttemptOfJob]:
+        return [attempt for attempt in self.attempts if attempt.is_interruption]
+
+    @property
+    def lost_hours(self) -> Decimal:
+        return self._sum([attempt.accelerator_hours for attempt in self.interruptions])
+
+    @property
+    def costs(self) -> list[tuple[str, Decimal]]:
+        """Cost by currency; empty where the hours have no price."""
+        found: dict[str, Decimal] = defaultdict(Decimal)
+        for attempt in self.attempts:
+            if attempt.currency:
+                found[attempt.currency] = EXACT.add(found[attempt.currency], attempt.cost)
+        return sorted(found.items())
+
+    def _sum(self, amounts: Sequence[Decimal]) -> Decimal:
+        whole = Decimal(0)
+        for amount in amounts:
+            whole = EXACT.add(whole, amount)
+        return whole
+
+
+def usage_of_runs(runs: Sequence[Run]) -> dict[int, UsageOfRun]:
+    """The live usage of each run: rows of its job that the rules place on its project on the day they began.
+
+    Usage of other projects does not count, whatever job a run names. A run without a project takes its job's whole.
+    """
+    found = {run.pk: UsageOfRun() for run in runs}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT run.id, r.usage_start, r.usage_end, m.state, coalesce(k.extra->>'failure_cause', ''),
+                      sum(coalesce(r.accelerator_hours, 0) * p.share), r.currency,
+                      sum(coalesce(r.effective, 0) * p.share), bool_or(r.provisional)
+               FROM usage_run run
+               JOIN usage_record r ON r.job = run.job AND r.job <> '' AND r.known_until_id IS NULL
+               JOIN usage_keyset k ON k.id = r.key_set_id JOIN usage_meter m ON m.id = k.meter_id
+               JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
+                AND p.starts_on <= (r.usage_start AT TIME ZONE %(zone)s)::date
+                AND p.ends_on > (r.usage_start AT TIME ZONE %(zone)s)::date
+                AND (run.project_id IS NULL OR p.project_id = run.project_id)
+               WHERE run.id = ANY(%(runs)s) AND run.job <> ''
+               GROUP BY run.id, r.id, r.usage_start, r.usage_end, m.state, k.extra, r.currency
+               ORDER BY r.usage_start, r.id""",
+            {"runs": list(found), "zone": Organisation.current().time_zone},
+        )
+        for run, *values in cursor.fetchall():
+            found[run].attempts.append(AttemptOfJob(*values))
+    return found
+
+
+@dataclass(frozen=True)
+class SeriesSummary:
+    """One series of a run."""
+
+    name: str
+    points: int
+    attempts: int
+    last_step: int
+    last: float | None
+
+
+def series_of(run: Run) -> list[SeriesSummary]:
+    """The series a run reported, with the last value of each."""
+    metrics = RunMetric.objects.filter(run=run)
+    rows = metrics.values("name").annotate(points=Count("id"), attempts=Max("attempt"), last_step=Max("step"))
+    last = metrics.order_by("name", "-attempt", "-step").distinct("name").values_list("name", "value")
+    values = dict(last)
+    return [
+        SeriesSummary(row["name"], row["points"], row["attempts"], row["last_step"], values[row["name"]])
+        for row in rows.order_by("name")
+    ]
+
+
+@dataclass(frozen=True)
+class CoursePoint:
+    """The mean of a series over one part of its course; None where it was no number."""
+
+    attempt: int
+    step: int
+    at: datetime | None
+    value: float | None
+
+
+def course_of(run: Run, name: str, *, parts: int = 240) -> list[CoursePoint]:
+    """A series by attempt and step, averaged so that at most about so many points a picture has to hold."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """WITH ordered AS (
+                   SELECT attempt, step, at, value,
+                          (row_number() OVER (ORDER BY attempt, step) - 1) * %(parts)s
+                          / greatest(count(*) OVER (), %(parts)s) AS part
+                   FROM usage_runmetric WHERE run_id = %(run)s AND name = %(name)s)
+               SELECT attempt, max(step), max(at), avg(value) FROM ordered GROUP BY attempt, part
+               ORDER BY attempt, part""",
+            {"run": run.pk, "name": name, "parts": parts},
+        )
+        return [CoursePoint(*row) for row in cursor.fetchall()]

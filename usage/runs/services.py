@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.db import connection, transaction
 from django.utils.text import slugify
@@ -24,6 +28,7 @@ from .models import Run
 
 BATCH = 5_000
 LONGEST_NAME = 200
+REFERENCE = re.compile(r"P-[0-9]{1,9}")
 JOB_FACTS = ("slurm_job_id", "SLURM_JOB_ID", "job_id")
 TOKENS = frozenset(["tokens", "tokens_seen", "consumed_tokens", "total_tokens"])
 UPSERT = """
@@ -38,20 +43,72 @@ UPSERT = """
 """Of one step and attempt the later value wins."""
 
 
+def may_report(user: User, project: Project | None) -> bool:
+    """Operators and machine accounts report any run; members and managers those of their own projects."""
+    own = project is not None and permissions.may_write_plans(user, project.team)
+    return own or permissions.may_import_usage(user)
+
+
 @transaction.atomic
-def open_run(*, by: User | None, slug: str, name: str = "", project: Project | None = None) -> Run:
+def open_run(
+    *,
+    by: User | None,
+    slug: str,
+    name: str = "",
+    project: Project | None = None,
+    experiment: str = "",
+    reference: str = "",
+    job: str = "",
+) -> Run:
     """Make a run."""
-    if by is not None and not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account opens runs."))
+    if by is not None and not may_report(by, project):
+        raise DomainError(_("Only the team of the project, an operator, finance or a machine account opens runs."))
     if slug != slugify(slug):
         raise DomainError(
-            _("A run needs a short name."), faults=[Fault("run", slug, _("is no short name"), "base-7b-01")]
+            _("A run needs a short name."), faults=[Fault("slug", slug, _("is no short name"), "base-7b-01")]
+        )
+    if reference and not REFERENCE.fullmatch(reference):
+        raise DomainError(
+            _("The proposal is not accepted."), faults=[Fault("reference", reference, _("is no proposal"), "P-12")]
         )
     if Run.objects.filter(slug=slug).exists():
-        raise DomainError(_("There is a run %(slug)s already.") % {"slug": slug})
-    run = Run.objects.create(slug=slug, name=name or slug, project=project, created_by=by)
+        message = _("There is a run %(slug)s already.") % {"slug": slug}
+        raise DomainError(message, faults=[Fault("slug", slug, _("is taken"))])
+    run = Run.objects.create(
+        slug=slug,
+        name=name or slug,
+        project=project,
+        experiment=experiment,
+        reference=reference,
+        job=job,
+        created_by=by,
+    )
     activity.record("run.opened", by=by, project=project, subject=run, slug=slug)
     return run
+
+
+@transaction.atomic
+def set_state(run: Run, *, by: User | None, state: str) -> Run:
+    """Say how a run stands: it runs, has finished, failed or was stopped. Saying it again changes nothing."""
+    locked = locked_run(run)
+    check_may_report(locked, by)
+    if state not in Run.State.values:
+        accepted = ", ".join(Run.State.values)
+        raise DomainError(_("The state is not accepted."), faults=[Fault("state", state, _("is no state"), accepted)])
+    if locked.state != state:
+        locked.state = state
+        locked.save(update_fields=["state"])
+        activity.record("run.state", by=by, project=locked.project, subject=locked, slug=locked.slug, state=state)
+    return locked
+
+
+def locked_run(run: Run) -> Run:
+    return Run.objects.select_for_update(of=("self",)).select_related("project__team").get(pk=run.pk)
+
+
+def check_may_report(run: Run, by: User | None) -> None:
+    if by is not None and not may_report(by, run.project):
+        raise DomainError(_("Only the team of the project, an operator, finance or a machine account reports runs."))
 
 
 def run_named(slug: str) -> Run:
@@ -75,38 +132,83 @@ def import_metrics(
     The same file again changes nothing; a file that has grown adds what is new. `at` is the time of a file that has
     none of its own.
     """
-    if by is not None and not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account delivers metrics."))
-    locked = Run.objects.select_for_update(of=["self"]).get(pk=run.pk)
+    locked = locked_run(run)
+    check_may_report(locked, by)
     known, reason = detect(path, format)
     log = Log(path, at=at)
-    attempts = Attempts(lambda point: queries.known_series(locked, point))
-    steps: set[int] = set()
-    times: list[datetime] = []
-    for batch in _batches(_sound(known.read(log), log)):
-        _store(locked, batch, attempts)
-        steps.update(point.step for point in batch)
-        known_times = [point.at for point in batch if point.at]
-        times = [min([*times[:1], *known_times]), max([*times[1:], *known_times])] if known_times else times
-    if not attempts.series:
+    taken = _take_in(locked, known.read(log), log)
+    if not taken.attempts.series:
         raise FileRefused(_("The file holds no metric."), column="format", value=known.slug)
     _keep_facts(locked, log.facts)
-    points = sum(series.points for series in attempts.series.values())
-    activity.record("run.metrics", by=by, project=locked.project, subject=locked, slug=locked.slug, points=points)
+    activity.record("run.metrics", by=by, project=locked.project, subject=locked, slug=locked.slug, points=taken.points)
+    series = taken.attempts.series
     return {
         "run": locked.slug,
         "format": known.slug,
         "format_reason": reason,
-        "points": points,
-        "steps": len(steps),
-        "last_step": max(steps),
+        "points": taken.points,
+        "steps": len(taken.steps),
+        "last_step": max(taken.steps),
         "ignored": log.ignored,
         "warnings": dict(log.notes.counts),
-        "first_at": times[0].isoformat() if times else None,
-        "last_at": times[1].isoformat() if times else None,
-        "attempts": max(series.attempt for series in attempts.series.values()),
-        "series": {name: _told(series) for name, series in sorted(attempts.series.items())},
+        "first_at": taken.first_at.isoformat() if taken.first_at else None,
+        "last_at": taken.last_at.isoformat() if taken.last_at else None,
+        "attempts": max(each.attempt for each in series.values()),
+        "series": {name: _told(each) for name, each in sorted(series.items())},
     }
+
+
+def import_upload(run: Run, *, by: User | None, name: str, stream: IO[bytes], format: str = "") -> dict[str, Any]:
+    """Take in the metrics of a log that somebody uploads."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / (Path(name).name or "log")
+        with kept.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+        return import_metrics(run, by=by, path=kept, format=format)
+
+
+@transaction.atomic
+def report_points(run: Run, *, by: User | None, points: Sequence[Point]) -> dict[str, Any]:
+    """Take in values that a run reports while it runs. The same values again change nothing."""
+    locked = locked_run(run)
+    check_may_report(locked, by)
+    log = Log(Path())
+    taken = _take_in(locked, iter(points), log)
+    return {
+        "run": locked.slug,
+        "points": taken.points,
+        "ignored": log.ignored,
+        "warnings": dict(log.notes.counts),
+        "last_step": max(taken.steps, default=None),
+    }
+
+
+@dataclass
+class Taken:
+    """What was taken in."""
+
+    attempts: Attempts
+    steps: set[int] = field(default_factory=set)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+    @property
+    def points(self) -> int:
+        return sum(series.points for series in self.attempts.series.values())
+
+    def add(self, batch: list[Point]) -> None:
+        self.steps.update(point.step for point in batch)
+        times = [point.at for point in batch if point.at]
+        self.first_at = min([*([self.first_at] if self.first_at else []), *times], default=None)
+        self.last_at = max([*([self.last_at] if self.last_at else []), *times], default=None)
+
+
+def _take_in(run: Run, points: Iterator[Point], log: Log) -> Taken:
+    taken = Taken(Attempts(lambda point: queries.known_series(run, point)))
+    for batch in _batches(_sound(points, log)):
+        _store(run, batch, taken.attempts)
+        taken.add(batch)
+    return taken
 
 
 def _told(series: Series) -> dict[str, Any]:

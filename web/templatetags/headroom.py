@@ -20,6 +20,7 @@ from web.charts import breakdown, choices
 from web.charts.bar import headroom_bar
 from web.charts.burn import Burn
 from web.charts.burn import burn_chart as draw_burn
+from web.charts.run_course import CourseChart
 
 register = template.Library()
 KINDS = ("ok", "warn", "over", "info", "")
@@ -138,6 +139,12 @@ def bar(status: Any, forecast: Any = None, warning: Decimal | None = None) -> di
 def burn_chart(burn: Burn) -> dict[str, Any]:
     """Plan, actual and forecast of a line over its period, against warning line and limit."""
     return {"chart": draw_burn(burn)}
+
+
+@register.inclusion_tag("web/charts/run_course.svg")
+def run_course(chart: CourseChart) -> dict[str, Any]:
+    """The course of one series of a run."""
+    return {"chart": chart}
 
 
 @register.inclusion_tag("web/charts/shares.svg")
