@@ -25,7 +25,7 @@ class BaselineFilter(forms.Form):
     quantity = forms.ChoiceField(
         label=gettext_lazy("Quantity"), required=False, choices=[("", gettext_lazy("any")), *BaselineQuantity.choices]
     )
-    earlier = forms.BooleanField(label=gettext_lazy("Earlier and withdrawn rows too"), required=False)
+    earlier = forms.BooleanField(label=gettext_lazy("Earlier rows too"), required=False)
 
 
 @login_required

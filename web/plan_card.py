@@ -10,10 +10,11 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from core.vocabulary import CAUSES
 from estimates.answers import as_money
+from estimates.baselines.models import BaselineQuantity
 from estimates.engine.explain import leaf_words
 from estimates.engine.fields import FIELDS
 from estimates.engine.plan import Plan
@@ -61,6 +62,8 @@ class Card:
     new_money: Decimal | None
     seconds: str
     feasible: bool
+    learned: tuple[str, ...] = ()
+    """Figures of past runs that the estimate stands on."""
 
 
 def card_of(plan: Plan, answer: Mapping[str, Any], *, headroom: Decimal | None, seconds: float) -> Card:
@@ -86,7 +89,15 @@ def card_of(plan: Plan, answer: Mapping[str, Any], *, headroom: Decimal | None, 
         new_money=None if ask is None or headroom is None else max(ask - max(headroom, Decimal(0)), Decimal(0)),
         seconds=f"{seconds:.2f}",
         feasible=answer["feasible"],
+        learned=tuple(learned_text(row) for row in answer.get("baselines", [])),
     )
+
+
+def learned_text(row: Mapping[str, Any]) -> str:
+    """`Goodput: 5 runs, 2026-01-01 – 2026-06-30`."""
+    label = BaselineQuantity(row["what"]).label if row["what"] in BaselineQuantity.values else row["what"]
+    runs = ngettext("%(count)s run", "%(count)s runs", row["runs"]) % {"count": row["runs"]}
+    return f"{label}: {runs}, {row['period']}"
 
 
 def ask_label(contingency: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from django.urls import reverse
 from django.utils import translation
 
 from estimates import tasks
+from estimates.baselines.services import Figure, record_baseline
 from estimates.engine.plan import parse_plan
 from estimates.models import Estimate
 from tests.estimates import factories
@@ -234,6 +237,20 @@ def test_why_is_a_tree_down_to_the_figures_of_the_plan(book, client):
 def test_the_form_is_for_people_who_signed_in(db, client):
     for name in ("plan-preview", "plan-shape", "plan-why"):
         assert client.post(reverse(name)).status_code == 302
+
+
+def test_the_estimate_says_which_figures_came_from_past_runs_of_the_project(book, client):
+    columns = {"runs": 4, "since": date(2026, 1, 1), "until": date(2026, 2, 1), "source": "look back"}
+    figure = Figure(quantity="compute.paid_mfu", value=Decimal("0.31"), **columns)
+    record_baseline(figure, by=book.manager, team=book.team)
+    client.force_login(book.alice)
+    plan = factories.plan(compute={"accelerator": "h100-sxm-80gb", "count": 8, "mfu": "baseline"})
+
+    own = client.post(reverse("proposal-preview", args=[book.project.slug]), posted(plan)).content.decode()
+    other = client.post(reverse("plan-preview"), posted(plan)).content.decode()
+
+    assert "MFU of paid hours: 4 runs, 2026-01-01 – 2026-02-01" in own
+    assert "From past runs" not in other
 
 
 def test_a_preview_has_a_counted_number_of_queries(book, client, django_assert_num_queries):
