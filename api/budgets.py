@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api import can_start
+from api.amounts import AmountField
 from api.line_answers import line_answers
 from api.projects import LineSerializer
 from api.requests import SignedInRequest
@@ -35,7 +36,7 @@ class LinePage(serializers.Serializer):
 
 
 class Movement(serializers.Serializer):
-    amount = serializers.DecimalField(max_digits=28, decimal_places=4)
+    amount = AmountField()
     reason = serializers.CharField(max_length=300)
 
 

@@ -14,6 +14,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.amounts import AmountField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.models import Proposal
@@ -36,8 +37,8 @@ class JobSerializer(serializers.Serializer):
     category = serializers.ChoiceField(LINE_CHOICES, default="compute")
     task_type = serializers.ChoiceField(TASK_OR_ANY, default="", allow_blank=True)
     proposal = serializers.CharField(required=False, allow_null=True, help_text="P-7, or 7")
-    amount = serializers.DecimalField(max_digits=28, decimal_places=4, min_value=Decimal(0), required=False)
-    accelerator_hours = serializers.DecimalField(max_digits=20, decimal_places=4, min_value=Decimal(0), required=False)
+    amount = AmountField(min_value=Decimal(0), required=False)
+    accelerator_hours = AmountField(max_digits=20, decimal_places=4, min_value=Decimal(0), required=False)
     accelerator = serializers.CharField(required=False, default="")
     provider = serializers.CharField(required=False, default="", allow_blank=True)
     mode = serializers.CharField(required=False, default="on_demand")

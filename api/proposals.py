@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.amounts import AmountField
 from api.plan_schema import PlanField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
@@ -88,10 +89,8 @@ class ChangedProposal(serializers.Serializer):
 
 class DecisionLineSerializer(serializers.Serializer):
     category = serializers.ChoiceField(LINE_CHOICES)
-    amount = serializers.DecimalField(max_digits=28, decimal_places=4, min_value=Decimal(0))
-    new_money = serializers.DecimalField(
-        max_digits=28, decimal_places=4, min_value=Decimal(0), required=False, allow_null=True, default=None
-    )
+    amount = AmountField(min_value=Decimal(0))
+    new_money = AmountField(min_value=Decimal(0), required=False, allow_null=True, default=None)
     reason = serializers.CharField(required=False, default="", allow_blank=True)
 
 

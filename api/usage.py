@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from datetime import UTC
 from decimal import Decimal
 from typing import Any
@@ -14,10 +15,12 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.amounts import AmountField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from api.usage_answers import totals_answer
@@ -105,6 +108,16 @@ class BodyParser(BaseParser):
         return {"stream": stream}
 
 
+class AlwaysJson(BaseContentNegotiation):
+    """`?format=` of a push is the format of the file, not of the answer."""
+
+    def select_parser(self, request: Any, parsers: Any) -> Any:
+        return parsers[0]
+
+    def select_renderer(self, request: Any, renderers: Any, format_suffix: str | None = None) -> tuple[Any, str]:
+        return renderers[0], renderers[0].media_type
+
+
 class SourcesView(APIView):
     """Where usage comes from."""
 
@@ -171,6 +184,7 @@ class FilesView(APIView):
 
     permission_classes = PERMISSIONS
     parser_classes = [BodyParser]
+    content_negotiation_class = AlwaysJson
     scope = "usage"
 
     @extend_schema(
@@ -183,7 +197,7 @@ class FilesView(APIView):
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
         asked = request.query_params
         settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
-        stream = request.data["stream"]  # type: ignore[call-overload]
+        stream = request.data.get("stream") or io.BytesIO()  # type: ignore[union-attr]
         return received(
             request, source, asked.get("name") or slug, stream, format=asked.get("format", ""), settings=settings
         )
@@ -394,7 +408,7 @@ class ShareSerializer(serializers.ModelSerializer):
     """One project of a split, with its weight; where usage weighs, any weight serves."""
 
     project = serializers.SlugRelatedField("slug", queryset=Project.objects.all())
-    weight = serializers.DecimalField(max_digits=28, decimal_places=8, required=False, default=Decimal(1))
+    weight = AmountField(max_digits=28, decimal_places=8, required=False, default=Decimal(1))
 
     class Meta:
         model = AllocationShare

@@ -13,6 +13,15 @@ from core.errors import DomainError
 from core.money import parse_amount
 
 
+class NumberField(forms.DecimalField):
+    """A number of the digits 0-9; digits of other scripts are no numbers here, as in imports."""
+
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
+        if isinstance(value, str) and not value.isascii():
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
+
+
 class MoneyField(forms.DecimalField):
     """An amount in plain digits; thousands separators and blanks are understood."""
 

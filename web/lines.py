@@ -33,7 +33,7 @@ from core.vocabulary import Category
 from overruns.models import Flag
 from teams import labels, permissions
 from teams.models import Organisation, Project, User
-from web.forms import MoneyField, refuse
+from web.forms import MoneyField, NumberField, refuse
 from web.line_rows import LineRow, burn_of, line_rows
 from web.requests import PersonRequest
 
@@ -217,7 +217,7 @@ class ReleaseForm(forms.Form):
 
 class ThresholdForm(forms.Form):
     basis = forms.ChoiceField(label=gettext_lazy("Of what"), choices=Threshold.Basis.choices)
-    percent = forms.DecimalField(label=gettext_lazy("At"), min_value=1, max_value=1000, decimal_places=2)
+    percent = NumberField(label=gettext_lazy("At"), min_value=1, max_value=1000, decimal_places=2)
     quantile = forms.ChoiceField(
         label=gettext_lazy("Quantile of the forecast"),
         choices=Threshold.Quantile.choices,
@@ -232,7 +232,7 @@ class ReasonForm(forms.Form):
 
 class RolloverForm(forms.Form):
     rollover = forms.ChoiceField(label=gettext_lazy("What is left"), choices=BudgetLine.Rollover.choices)
-    percent = forms.DecimalField(
+    percent = NumberField(
         label=gettext_lazy("At most this share of the line"),
         min_value=0,
         max_value=1000,

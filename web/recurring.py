@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from core.errors import DomainError
-from core.money import EXACT, exact_text
+from core.money import EXACT, exact_text, parse_amount
 from core.months import Month
 from core.vocabulary import CAUSES
 from estimates.models import Price, PriceKind
@@ -175,8 +175,8 @@ def seen_amounts(posted: QueryDict) -> dict[int, Decimal]:
     for text in posted.getlist("draft"):
         number, _colon, amount = text.partition(":")
         try:
-            found[int(number)] = Decimal(amount)
-        except (ValueError, InvalidOperation):
+            found[int(number)] = parse_amount(amount)
+        except ValueError:
             found[0] = Decimal(0)
     return found
 

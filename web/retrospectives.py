@@ -26,7 +26,7 @@ from retrospectives.models import Action, Measurement, Retrospective
 from retrospectives.queries import measured_so_far, proposal_of, retrospectives_of
 from teams import permissions
 from teams.models import Organisation, User
-from web.forms import refuse
+from web.forms import NumberField, refuse
 from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
@@ -45,14 +45,14 @@ def day_input() -> forms.DateInput:
     return forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
-def figure(label: Any) -> forms.DecimalField:
+def figure(label: Any) -> NumberField:
     """A number that may be left out."""
-    return forms.DecimalField(label=label, required=False, min_value=0)
+    return NumberField(label=label, required=False, min_value=0)
 
 
-def percent(label: Any, hint: Any = "") -> forms.DecimalField:
+def percent(label: Any, hint: Any = "") -> NumberField:
     """A share in percent that may be left out."""
-    return forms.DecimalField(label=label, required=False, min_value=0, max_value=100, help_text=hint)
+    return NumberField(label=label, required=False, min_value=0, max_value=100, help_text=hint)
 
 
 class LookBackForm(forms.Form):
