@@ -50,7 +50,7 @@ def said_of(plan: Plan | None, answer: Mapping[str, Any] | None, faults: Sequenc
     for fault in faults:
         place = field_path(fault.path)
         if place and is_missing(fault):
-            said[place] = Said(_("needed"))
+            said[place] = Said(_("needed"), "warn")
         elif place and not (place in said and said[place].kind == "error"):
             sentence = f"{fault.message} {accepted_text(fault)}".strip()
             said[place] = Said(sentence, "error")
