@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from budgets.models import BudgetLine
-from usage import rerating, silence
+from usage import periods, rerating, silence
 from usage import services as usage
 from usage.bookings import recurring
 from usage.feeds import services as feeds
@@ -52,6 +52,7 @@ def take_up_imports() -> None:
     What a new price makes outdated is among them.
     """
     rerating.queue_outdated(now=timezone.now())
+    periods.finalise_due(now=timezone.now())
     for import_id in usage.imports_to_take_up(timezone.now()):
         import_then_judge.apply_async((import_id,), expires=TAKE_UP_SECONDS)
 

@@ -25,7 +25,7 @@ from .reading.times import DATE_ORDERS
 
 OF_THE_SOURCE = ("meaning", "money", "part_of")
 """Settings that are columns of `Source`, and may be given with one delivery too."""
-OF_THE_DELIVERY = ("format", "issued_at", "billing_period")
+OF_THE_DELIVERY = ("format", "issued_at", "billing_period", "final")
 """Settings that say something about one file, and are never kept for the next."""
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -55,6 +55,10 @@ class Settings:
     issued_at: datetime | None = None
     billing_period: Month | None = None
     drop_limit: Decimal = Decimal("0.2")
+    final: bool = False
+    """Of a delivery: it is the final bill of its periods."""
+    final_after_days: int | None = None
+    """Of a source: how many days after its end a month becomes final by itself."""
     cluster: str = ""
     rate_card: Mapping[str, str] = field(default_factory=dict)
     """Partition, or accelerator as the log names it → `ACCELERATOR[/MODE[/PROVIDER[/REGION]]]` of the price table."""
@@ -69,7 +73,7 @@ class Settings:
         return hashlib.blake2b(json.dumps(reading, sort_keys=True, default=str).encode(), digest_size=16).digest()
 
 
-NOT_READING = (*OF_THE_SOURCE, "issued_at", "single_scope", "strict", "drop_limit")
+NOT_READING = (*OF_THE_SOURCE, "issued_at", "single_scope", "strict", "drop_limit", "final", "final_after_days")
 NAMES = tuple(item.name for item in fields(Settings) if item.name != "given")
 
 
@@ -182,6 +186,13 @@ def _share(value: Any) -> Decimal:
     return share
 
 
+def _days(value: Any) -> int:
+    text = _text(value)
+    if not (text.isascii() and text.isdigit() and int(text) <= 366):
+        raise ValueError(_("must be a number of days from 0 to 366"))
+    return int(text)
+
+
 def _delimiter(value: Any) -> str:
     text = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}.get(str(value), str(value))
     if not 1 <= len(text) <= 2:
@@ -204,6 +215,8 @@ READERS: dict[str, Any] = {
     "money": _choice(*Money.values),
     "single_scope": _flag,
     "strict": _flag,
+    "final": _flag,
+    "final_after_days": _days,
     "rate_card": _rate_card,
     "issued_at": _moment,
     "billing_period": _month,
@@ -227,4 +240,6 @@ ACCEPTED = {
     "drop_limit": "0.2",
     "single_scope": "1, 0",
     "strict": "1, 0",
+    "final": "1, 0",
+    "final_after_days": "10",
 }

@@ -50,6 +50,7 @@ VERBS_OF_KIND = {
         "run.",
         "usage.",
         "unallocated.",
+        "period.",
     ),
     "price": ("price.", "prices.", "estimate.", "accelerator.", "baseline."),
     "flag": ("flag.", "retrospective.", "action."),

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -23,6 +24,7 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
 from core.errors import DomainError
+from core.money import EXACT
 from overruns import tasks
 from teams import permissions
 from usage import restatements, services
@@ -86,6 +88,8 @@ class DeliveryForm(forms.Form):
         widget=forms.TextInput(attrs={"type": "datetime-local"}),
     )
 
+    final = forms.BooleanField(label=gettext_lazy("It is the final bill of its months"), required=False)
+
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.fields["source"].queryset = Source.objects.visible_to(user).exclude(format=BY_HAND)  # type: ignore[attr-defined]
@@ -93,7 +97,8 @@ class DeliveryForm(forms.Form):
         self.fields["format"].choices = [*choices, *((known.slug, known.name) for known in FORMATS)]  # type: ignore[attr-defined]
 
     def settings(self) -> dict[str, str]:
-        return {name: self.cleaned_data[name] for name in ("billing_period", "issued_at") if self.cleaned_data[name]}
+        given = {name: self.cleaned_data[name] for name in ("billing_period", "issued_at") if self.cleaned_data[name]}
+        return given | ({"final": "1"} if self.cleaned_data["final"] else {})
 
 
 def new_address() -> str:
@@ -219,8 +224,15 @@ def outcome_words(delivery: Import) -> dict[str, Any]:
         "rejected": rejected[:REJECTED_SHOWN],
         "rejected_count": rejected.count(),
         "mappable": delivery.source.format in ("", GENERIC),
+        "differences": [held_difference(change) for change in answer.get("held_changes", [])],
         "changes": restatements.changes_of(delivery) if answer["rows_closed"] else [],
     }
+
+
+def held_difference(change: dict[str, str]) -> dict[str, Any]:
+    """A difference that waits for a person, as numbers."""
+    before, after = Decimal(change["before"]), Decimal(change["after"])
+    return {**change, "before": before, "after": after, "delta": EXACT.subtract(after, before)}
 
 
 @login_required

@@ -21,7 +21,7 @@ from core.months import Month
 from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project
-from usage import overview, queries, services, silence
+from usage import overview, periods, queries, services, silence
 from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
@@ -179,6 +179,8 @@ def source(request: PersonRequest, slug: str) -> HttpResponse:
         {
             "source": found,
             "row": overview.source_rows([found], now=timezone.now())[0],
+            "calendar": periods.calendar_of(found),
+            "waiting": found.imports.filter(status=Import.Status.WAITING)[:RECENT],
             "scopes": found.scopes.select_related("live").order_by("-month", "key")[:100],
             "imports": found.imports.all()[:RECENT],
             "expects": permissions.may_allocate(request.user),

@@ -45,6 +45,8 @@ SENTENCES: dict[str, str | Promise] = {
     "feed.set": _("{who} set where the source {slug} finds its files"),
     "feed.asked": _("{who} had the source {slug} looked at"),
     "source.mapped": _("{who} mapped the columns of the source {slug}: {columns}"),
+    "period.final": _("{who} made {period} of {source} final: {reason}"),
+    "source.final_after": _("{who} set after how many days months of {slug} become final"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
     "import.made_live": _("{who} made {name} of {source} live again: {reason}"),

@@ -110,6 +110,16 @@ class Scope(models.Model):
         FINAL = "final", _("final")
         REOPENED = "reopened", _("reopened")
 
+    MOVES = {
+        State.OPEN: (State.PROVISIONAL,),
+        State.PROVISIONAL: (State.FINAL,),
+        State.FINAL: (State.REOPENED,),
+        State.REOPENED: (State.FINAL,),
+    }
+    """Opened by the first delivery that goes live; final by hand, by a delivery that says so, or some days after the
+    month; reopened by a delivery that changes it, once a person said yes to it.
+    """
+
     source = models.ForeignKey(Source, models.CASCADE, related_name="scopes")
     key = models.CharField(max_length=500)
     payer = models.CharField(max_length=200, blank=True)
@@ -117,6 +127,9 @@ class Scope(models.Model):
     month = models.DateField(null=True, help_text=_("First day of the billing month; empty for a log."))
     state = models.CharField(max_length=12, choices=State.choices, default=State.OPEN)
     live = models.ForeignKey(Import, models.PROTECT, null=True, related_name="live_scopes")
+    state_at = models.DateTimeField(null=True)
+    state_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    state_reason = models.CharField(max_length=300, blank=True)
     issued_at = models.DateTimeField(null=True, help_text=_("Of the live delivery; an older one is not activated."))
 
     class Meta:

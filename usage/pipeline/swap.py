@@ -6,13 +6,17 @@ ended job wins over an open one, then the longer, then the later issued. What is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
+from core.money import exact_text
+
+from .. import periods
 from ..allocation import place_new
 from ..delivery import Settings
 from ..models import Import, Meaning, Scope, Source
@@ -26,9 +30,25 @@ TEMPORARY = ("usage_swap_close", "usage_swap_write", "usage_swap_old", "usage_sw
 class HeldError(Exception):
     """The delivery is legal and doubtful: a person has to say yes. `reasons` say why."""
 
-    def __init__(self, reasons: list[str]) -> None:
+    def __init__(self, reasons: list[str], changes: Sequence[SumChange] = ()) -> None:
         super().__init__("; ".join(reasons))
-        self.reasons = reasons
+        self.reasons, self.changes = reasons, changes
+
+
+class SumChange(NamedTuple):
+    """What a delivery would make of one sum of a scope; `after` is None where no row would be left."""
+
+    scope: str
+    currency: str
+    cost: str
+    before: Decimal
+    after: Decimal | None
+    state: str
+
+    def as_texts(self) -> dict[str, str]:
+        after = exact_text(self.after or Decimal(0))
+        named = {"scope": self.scope, "currency": self.currency, "cost": self.cost}
+        return {**named, "before": exact_text(self.before), "after": after}
 
 
 class OutdatedError(Exception):
@@ -93,7 +113,7 @@ class Swapper:
         swap.closed = self._count("usage_swap_close")
         swap.written = self._count("usage_swap_write")
         swap.repeated = self._repeated
-        if self._meaning == Meaning.STATEMENT and not self._delivery.confirmed_at:
+        if swap.changed and not self._delivery.confirmed_at:
             self._hold_if_doubtful(swap)
         if swap.changed:
             self._write(swap)
@@ -191,23 +211,38 @@ class Swapper:
         )
 
     def _hold_if_doubtful(self, swap: Swap) -> None:
-        """Nothing where something was, or much less than there was, waits for a person."""
-        if not swap.closed or self._settings.drop_limit == 1:
+        """Nothing where something was, much less than there was, or a change of a final period waits for a person."""
+        final = {scope.key for scope in swap.scopes if scope.pk in self._changed_final_scopes()}
+        drops = self._meaning == Meaning.STATEMENT and bool(swap.closed) and self._settings.drop_limit != 1
+        if not final and not drops:
             return
-        reasons = []
-        for scope, currency, before, after in self._before_and_after():
+        changes = self._before_and_after()
+        reasons = [f"{scope}: is final and would change" for scope in sorted(final)]
+        for change in changes if drops else []:
+            scope, currency, before, after = change.scope, change.currency, change.before, change.after
             if after is None:
                 reasons.append(f"{scope}: all {before} {currency} would go".replace("  ", " "))
             elif before > 0 and after < before * (1 - self._settings.drop_limit):
                 reasons.append(f"{scope}: {before} {currency} would become {after} {currency}")
         if reasons:
-            raise HeldError(list(dict.fromkeys(reasons)))
+            raise HeldError(list(dict.fromkeys(reasons)), changes)
 
-    def _before_and_after(self) -> list[tuple[str, str, Decimal, Decimal | None]]:
-        """By scope, currency and cost: the live sum, and what it would be; None where no row would be left."""
+    def _changed_final_scopes(self) -> set[int]:
+        """Final scopes of which a row would be ended or written."""
+        rows = self._rows(
+            f"""SELECT DISTINCT s.id FROM usage_scope s WHERE s.id = ANY(%(scopes)s) AND s.state = 'final'
+                AND (EXISTS (SELECT 1 FROM {self._staging.rows} JOIN usage_swap_write USING (number)
+                             WHERE scope_id = s.id)
+                     OR EXISTS (SELECT 1 FROM usage_record r JOIN usage_swap_close USING (id)
+                                WHERE r.scope_id = s.id))"""
+        )
+        return {row[0] for row in rows}
+
+    def _before_and_after(self) -> list[SumChange]:
+        """By scope, currency and cost: the live sum, and what it would be."""
         return [
-            (key, currency, before, None if not rows else after)
-            for key, currency, rows, before, after in self._rows(
+            SumChange(key, currency, cost, before, None if not rows else after, state)
+            for key, currency, rows, cost, before, after, state in self._rows(
                 f"""WITH live AS (
                         SELECT scope_id, currency, count(*) AS rows,
                                coalesce(sum(billed), 0) AS billed, coalesce(sum(effective), 0) AS effective
@@ -227,10 +262,11 @@ class Swapper:
                                live.effective - coalesce(gone.effective, 0) + coalesce(come.effective, 0)
                                    AS new_effective
                         FROM live LEFT JOIN gone USING (scope_id, currency) LEFT JOIN come USING (scope_id, currency))
-                    SELECT s.key, b.currency, b.rows, pair.before, pair.after
+                    SELECT s.key, b.currency, b.rows, pair.cost, pair.before, pair.after, s.state
                     FROM both_ b JOIN usage_scope s ON s.id = b.scope_id
-                    CROSS JOIN LATERAL (VALUES (b.billed, b.new_billed), (b.effective, b.new_effective))
-                        AS pair(before, after)
+                    CROSS JOIN LATERAL (VALUES ('billed', b.billed, b.new_billed),
+                                                ('effective', b.effective, b.new_effective))
+                        AS pair(cost, before, after)
                     WHERE pair.before <> pair.after OR b.rows = 0 ORDER BY 1, 2"""
             )
         ]
@@ -264,10 +300,14 @@ class Swapper:
             raise UnreconciledError(f"stored {moved}, delivered {wanted}")
 
     def _activate(self, swap: Swap) -> None:
+        touched = self._changed_final_scopes() if swap.changed else set()
         for scope in swap.scopes:
             scope.live = self._delivery
             scope.issued_at = self._delivery.ordered_by
             scope.save(update_fields=["live", "issued_at"])
+            periods.delivered(
+                scope, self._delivery, changed=scope.pk in touched, is_final=self._settings.final and bool(scope.month)
+            )
         if swap.changed:
             self._source.changes += 1
             self._source.save(update_fields=["changes"])

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from core.errors import DomainError
 
-from .. import messages
+from .. import messages, periods
 from ..delivery import Settings, read_settings
 from ..formats.detection import format_named
 from ..models import Import, Meaning, Money, RejectedRow, Scope, Source
@@ -72,7 +72,8 @@ class Work:
         except DomainError as refusal:
             self._end(Import.Status.REFUSED, errors=faults_of(refusal))
         except HeldError as held:
-            self._end(Import.Status.WAITING, held=held.reasons)
+            changes = [change.as_texts() for change in held.changes]
+            self._end(Import.Status.WAITING, held=held.reasons, held_changes=changes)
         except CancelledError:
             RejectedRow.objects.filter(delivery=self._delivery).delete()
             self._end(Import.Status.CANCELLED)
@@ -135,6 +136,8 @@ class Work:
             else:
                 again = False
                 for scope in scopes:
+                    if settings.final and scope.month and scope not in superseded:
+                        periods.delivered(scope, self._delivery, changed=False, is_final=True)
                     if (
                         scope not in superseded
                         and settings.issued_at

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from teams import labels
-from usage.models import Import
+from usage.models import Import, Scope
 from usage.overview import CurrencyCost
 from web import figures, imports, rules
 from web.templatetags.headroom import state
@@ -132,6 +132,15 @@ def count(number: int) -> str:
 def category_word(name: str) -> str:
     """The name of a budget category."""
     return str({str(category): label for category, label in labels.CATEGORIES.items()}.get(name, name))
+
+
+PERIODS = {"open": "", "provisional": "info", "final": "ok", "reopened": "warn"}
+
+
+@register.simple_tag
+def period_state(scope: Scope) -> SafeString:
+    """The state of a source's period, as a word with a colour."""
+    return state(PERIODS[scope.state], scope.get_state_display())
 
 
 @register.simple_tag
