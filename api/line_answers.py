@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
+from budgets.accruals import accrued_of_lines
 from budgets.actuals import prices_missing
 from budgets.models import BudgetLine, Threshold
 from budgets.queries import line_statuses
@@ -28,9 +30,11 @@ def line_answers(lines: Sequence[BudgetLine], *, on: date | None = None, now: da
     by_line: dict[int, list[Threshold]] = {}
     for threshold in thresholds:
         by_line.setdefault(threshold.line_id, []).append(threshold)
+    accrued = accrued_of_lines(lines, now=now)
     return [
         line_answer(line, statuses[line.pk])
         | {
+            "accrued": exact_text(accrued.get(line.pk, Decimal(0))),
             "forecast": forecast_answer(line, found.get(line.pk)),
             "thresholds": [threshold_answer(each, flags.get(each.pk)) for each in by_line.get(line.pk, [])],
             "fresh_until": fresh[line.pk].isoformat() if line.pk in fresh else None,

@@ -19,7 +19,7 @@ COUNTED = "ARRAY[line.category, CASE line.category WHEN 'compute' THEN 'hidden' 
 PART = part_in_sql("used")
 NARROWNESS = "((CASE {0}.subcategory WHEN '' THEN 0 ELSE 2 END) + (CASE {0}.task_type WHEN '' THEN 0 ELSE 1 END))"
 """How closely a line describes its cost: of the lines that fit a row, the closest one carries it."""
-COST_OF_LINES = f"""
+COST = f"""
     FROM budgets_budgetline line
     JOIN {{rollup}} used
       ON used.project_id = line.project_id AND used.category = ANY ({COUNTED})
@@ -28,8 +28,7 @@ COST_OF_LINES = f"""
      AND (line.basis = 'effective'
        OR (used.billing_month >= date_trunc('month', line.start) AND used.billing_month < line."end"))
      AND line.task_type IN ('', used.task_type) AND line.subcategory IN ('', {PART})
-    JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
-     AND meter.source_id IN {BEARS_MONEY}
+    {{meter}}
     WHERE line.id = ANY (%(lines)s) AND used.currency <> ''
       AND (line.task_type <> '' AND line.subcategory <> '' OR NOT EXISTS (
             SELECT 1 FROM budgets_budgetline narrower
@@ -44,7 +43,12 @@ COST_OF_LINES = f"""
 """
 """What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of a
 subcategory or of one task type takes the cost that it counts away from the wider ones. `rollup` is the table of days,
-or the same days as they were known at a time."""
+the same days as they were known at a time, or days that are accrued; `meter` joins what says their charge category."""
+COST_OF_LINES = COST.replace(
+    "{meter}",
+    f"""JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
+     AND meter.source_id IN {BEARS_MONEY}""",
+)
 
 AMOUNT = "sum(CASE WHEN line.basis = 'billed' THEN used.billed ELSE used.effective END)"
 MONTH = "CASE WHEN line.basis = 'billed' THEN used.billing_month ELSE date_trunc('month', used.day)::date END"

@@ -11,11 +11,12 @@ from typing import Any
 from django.db.models import Max
 from django.db.models.fields.json import KeyTextTransform
 
+from budgets.accruals import AccruedDay, as_if_booked, worth_of_accrued
 from budgets.actuals import others_by_day, sources_of_lines
 from budgets.consumption import unconsumed_by_day
 from budgets.models import AskLine, BudgetLine, ProposalVersion
-from budgets.queries import rates_for
-from budgets.status import LineStatus, worth_in
+from budgets.queries import ledger_facts, rates_for
+from budgets.status import LineStatus, is_own_work, worth_in
 from core.money import EXACT
 from core.months import Month
 from core.vocabulary import Category
@@ -25,6 +26,8 @@ from usage.models import Import
 from .forecast import QUANTILES, WINDOW, Outlook, WorkToCome, forecast
 
 ZERO = Decimal(0)
+Accrued = Mapping[int, Sequence[tuple[AccruedDay, Decimal]]]
+"""Per line the days it accrued, each with its worth in the line's currency."""
 
 
 def fresh_until(line_ids: Sequence[int]) -> dict[int, datetime]:
@@ -55,14 +58,19 @@ def outlooks(
     *,
     now: datetime,
 ) -> dict[int, Outlook]:
-    """The forecast of every line that has one: contingency has none, nothing is ever metered on it."""
+    """The forecast of every line that has one: contingency has none, nothing is ever metered on it.
+
+    What is accrued on days whose cost is known counts as if it were booked; later days are forecast anyway.
+    """
     judged = [line for line in lines if line.category != Category.CONTINGENCY]
     if not judged:
         return {}
     organisation = Organisation.current()
     known = {line.pk: known_day(line, fresh.get(line.pk), organisation, now) for line in judged}
+    accrued = accrued_until(judged, known, now=now)
+    statuses = {**statuses, **expected_statuses(judged, statuses, accrued)}
     works = works_to_come(judged, statuses)
-    rests = rests_by_day(judged, statuses, known, now=now)
+    rests = rests_by_day(judged, statuses, known, accrued, now=now)
     return {
         line.pk: forecast(
             statuses[line.pk].actual,
@@ -76,6 +84,29 @@ def outlooks(
     }
 
 
+def accrued_until(lines: Sequence[BudgetLine], known: Mapping[int, date], *, now: datetime) -> Accrued:
+    """What the lines accrued on the days whose cost is known."""
+    found = worth_of_accrued(lines, now=now)
+    inside = {
+        line_id: [(day, worth) for day, worth in days if day.day < known[line_id]] for line_id, days in found.items()
+    }
+    return {line_id: days for line_id, days in inside.items() if days}
+
+
+def expected_statuses(
+    lines: Sequence[BudgetLine], statuses: Mapping[int, LineStatus], accrued: Accrued
+) -> dict[int, LineStatus]:
+    """The statuses of the lines with accruals, as if those were booked."""
+    if not accrued:
+        return {}
+    ledgers = ledger_facts(accrued)
+    return {
+        line.pk: as_if_booked(line, statuses[line.pk], ledgers[line.pk], accrued[line.pk])
+        for line in lines
+        if line.pk in accrued
+    }
+
+
 def known_day(line: BudgetLine, fresh: datetime | None, organisation: Organisation, now: datetime) -> date:
     """The first day whose cost is not all known yet."""
     today = organisation.today(now)
@@ -84,7 +115,12 @@ def known_day(line: BudgetLine, fresh: datetime | None, organisation: Organisati
 
 
 def rests_by_day(
-    lines: Sequence[BudgetLine], statuses: Mapping[int, LineStatus], known: Mapping[int, date], *, now: datetime
+    lines: Sequence[BudgetLine],
+    statuses: Mapping[int, LineStatus],
+    known: Mapping[int, date],
+    accrued: Accrued,
+    *,
+    now: datetime,
 ) -> dict[int, dict[date, Decimal]]:
     """Per line and closed day the cost that consumed no commitment."""
     ids = [line.pk for line in lines]
@@ -100,6 +136,10 @@ def rests_by_day(
         if worth is not None:
             of_line = others[each.line_id]
             of_line[each.day] = EXACT.add(of_line.get(each.day, ZERO), worth)
+    for line_id, accrued_days in accrued.items():
+        for day, amount in accrued_days:
+            if not is_own_work(day.reference):
+                others[line_id][day.day] = EXACT.add(others[line_id].get(day.day, ZERO), amount)
     rests = {}
     for line_id, by_day in others.items():
         status = statuses[line_id]

@@ -8,8 +8,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from budgets.accruals import accrued_of_lines
 from budgets.actuals import metered_days
 from budgets.models import BudgetLine, Threshold
 from budgets.queries import line_statuses, rates_for
@@ -33,6 +35,8 @@ class LineRow:
     forecast: Forecast | None
     warning: Decimal | None
     flags: Sequence[Flag]
+    accrued: Decimal | None = None
+    """Used and not billed yet: beside the actual, never in it."""
 
     @property
     def state(self) -> tuple[str, str]:
@@ -67,8 +71,16 @@ def line_rows(lines: Sequence[BudgetLine]) -> list[LineRow]:
     forecasts = latest_forecasts(line.pk for line in lines)
     flags = standing_flags(lines)
     warnings = warning_shares(lines)
+    accrued = accrued_of_lines(lines, now=timezone.now())
     return [
-        LineRow(line, statuses[line.pk], forecasts.get(line.pk), warnings.get(line.pk), flags.get(line.pk, []))
+        LineRow(
+            line=line,
+            status=statuses[line.pk],
+            forecast=forecasts.get(line.pk),
+            warning=warnings.get(line.pk),
+            flags=flags.get(line.pk, []),
+            accrued=accrued.get(line.pk),
+        )
         for line in lines
     ]
 
@@ -141,7 +153,7 @@ def burn_of(row: LineRow, *, now: datetime) -> tuple[Burn, Outlook | None]:
         warning_share=row.warning,
         actual=actual_series(line, now=now),
         plan=plan_series(line, statuses),
-        forecast=forecast_points(row.status.actual, outlook) if outlook else (),
+        forecast=forecast_points(outlook.path[0][1], outlook) if outlook else (),
     )
     return burn, outlook
 

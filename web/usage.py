@@ -21,7 +21,7 @@ from core.months import Month
 from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project
-from usage import overview, periods, queries, services, silence
+from usage import accruals, overview, periods, queries, services, silence
 from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
@@ -70,6 +70,7 @@ def usage(request: PersonRequest) -> HttpResponse:
         "month": month.start,
         "known_on": known_on,
         "costs": overview.costs_of_days(month.start, month.end, basis=basis, projects=projects, known_at=known_at),
+        "accruals": [] if known_at else accruals.accruals_of_month(month, today=today, basis=basis, projects=projects),
         "categories": [(str(category), label) for category, label in labels.CATEGORIES.items()],
         "sees_all": sees_all,
         "conserved": queries.conservation(basis, known_at) if sees_all else [],
