@@ -70,7 +70,7 @@ class NewRun(serializers.Serializer):
     job = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
 
 
-class PointSerializer(serializers.Serializer):
+class RunPointSerializer(serializers.Serializer):
     step = serializers.IntegerField(min_value=0, max_value=MOST_STEPS)
     at = serializers.DateTimeField(required=False, allow_null=True, default=None, default_timezone=UTC)
     values = serializers.DictField(help_text=_("Series → number; null where the value was not a number."))
@@ -83,7 +83,7 @@ class PointSerializer(serializers.Serializer):
 
 
 class Points(serializers.Serializer):
-    points = PointSerializer(many=True, allow_empty=False)
+    points = RunPointSerializer(many=True, allow_empty=False)
 
     def validate_points(self, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if sum(len(point["values"]) for point in given) > MOST_POINTS:
