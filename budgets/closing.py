@@ -16,8 +16,9 @@ from django.utils.translation import gettext_lazy
 from core.errors import DomainError, Fault
 from core.months import Month
 from teams.models import ClosedMonth, Organisation
-from usage.models import DailyUsage, Import, Scope, Source
+from usage.models import DailyUsage, Import, MonthDraft, Scope, Source
 from usage.overview import costs_of_days
+from usage.sources import BY_HAND
 
 from .actuals import prices_missing
 from .funding import first_open_month
@@ -28,12 +29,13 @@ NAMES: dict[str, str | Promise] = {
     "scopes": gettext_lazy("Bills are final"),
     "missing": gettext_lazy("Every source has delivered"),
     "imports": gettext_lazy("No import waits"),
+    "bookings": gettext_lazy("Recurring costs are confirmed"),
     "unallocated": gettext_lazy("Cost has found its project"),
     "rates": gettext_lazy("Exchange rates are stored"),
     "prices": gettext_lazy("What was used has a price"),
 }
-MUST_BE_DONE = ("imports", "rates")
-"""What nobody can accept: an import that waits changes what is known, and rates freeze with the month."""
+MUST_BE_DONE = ("imports", "bookings", "rates")
+"""What nobody can accept: imports and bookings that wait change what is known, and rates freeze with the month."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,7 @@ def checklist(months: Sequence[Month], *, now: datetime) -> Checklist:
         scopes_item(start, end),
         missing_item(months),
         imports_item(),
+        bookings_item(end),
         unallocated_item(start, end),
         rates_item(lines, months, now=now),
         prices_item(lines),
@@ -125,6 +128,7 @@ def checklist(months: Sequence[Month], *, now: datetime) -> Checklist:
 def scopes_item(start: date, end: date) -> CheckItem:
     open_scopes = (
         Scope.objects.filter(month__gte=start, month__lt=end, live__isnull=False)
+        .exclude(source__format=BY_HAND)
         .exclude(state=Scope.State.FINAL)
         .select_related("source")
         .order_by("source__name", "key")
@@ -134,7 +138,7 @@ def scopes_item(start: date, end: date) -> CheckItem:
 
 def missing_item(months: Sequence[Month]) -> CheckItem:
     """Sources that delivered a bill of the month before the first, and none of a later one."""
-    before = Scope.objects.filter(month=(months[0] + -1).start, live__isnull=False)
+    before = Scope.objects.filter(month=(months[0] + -1).start, live__isnull=False).exclude(source__format=BY_HAND)
     missing = [
         (source, month)
         for month in months
@@ -150,6 +154,12 @@ def imports_item() -> CheckItem:
         status__in=[Import.Status.WAITING, Import.Status.QUEUED, Import.Status.RUNNING]
     ).select_related("source")
     return CheckItem("imports", waiting.count(), list(waiting[:10]))
+
+
+def bookings_item(end: date) -> CheckItem:
+    """Months of recurring costs that nobody has said yes to."""
+    waiting = MonthDraft.objects.waiting().filter(month__lt=end).select_related("recurring__project")
+    return CheckItem("bookings", waiting.count(), list(waiting[:10]))
 
 
 def unallocated_item(start: date, end: date) -> CheckItem:

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from budgets.closing import CheckItem, Checklist, checklist, lines_to_close, months_to_close, next_month_to_close
+from budgets.closing import NAMES, CheckItem, Checklist, checklist, lines_to_close, months_to_close, next_month_to_close
 from budgets.models import BudgetLine
 from budgets.queries import line_statuses
 from budgets.services import closing as services
@@ -40,6 +40,7 @@ EXPLAINED: dict[str, str | Promise] = {
     "scopes": gettext_lazy("Bills that their provider may still change."),
     "missing": gettext_lazy("A source that had a bill of the month before has none of this one."),
     "imports": gettext_lazy("What waits would change what is known. Confirm or cancel it first."),
+    "bookings": gettext_lazy("Months of recurring costs that nobody has confirmed; until then they count nowhere."),
     "unallocated": gettext_lazy("Cost that no rule has given to a project, in a currency where it is above the limit."),
     "rates": gettext_lazy("Rates freeze with the month; without one its cost would stay unknown for ever."),
     "prices": gettext_lazy("Hours that were used and have no price on their day; their cost is not known."),
@@ -48,6 +49,7 @@ PLACES = {
     "scopes": "source-list",
     "missing": "source-list",
     "imports": "import-list",
+    "bookings": "recurring-list",
     "unallocated": "usage",
     "prices": "price-list",
 }
@@ -106,6 +108,7 @@ def closing_page(request: PersonRequest, refused: DomainError | None = None) -> 
         "rows": endings_of(list(endings.object_list), now=now),
         "retrospectives": looked_at.count(),
         "closed": closed,
+        "closings": [(row, [NAMES.get(key, key) for key in row.accepted]) for row in closed],
         "latest": ClosedMonth.objects.order_by("-month").first(),
         "may_close": permissions.may_close_books(request.user),
         "form": ReasonForm(request.POST or None),

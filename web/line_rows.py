@@ -151,23 +151,24 @@ def burn_of(row: LineRow, *, now: datetime) -> tuple[Burn, Outlook | None]:
         currency=line.currency,
         limit=row.status.budget,
         warning_share=row.warning,
-        actual=actual_series(line, now=now),
+        actual=actual_series(line, sum(row.status.restated.values(), ZERO), now=now),
         plan=plan_series(line, statuses),
         forecast=forecast_points(outlook.path[0][1], outlook) if outlook else (),
     )
     return burn, outlook
 
 
-def actual_series(line: BudgetLine, *, now: datetime) -> list[tuple[date, Decimal]]:
-    """Cumulative cost at the end of every day with cost."""
-    days = metered_days([line.pk])
+def actual_series(line: BudgetLine, restated: Decimal, *, now: datetime) -> list[tuple[date, Decimal]]:
+    """Cumulative cost at the end of every day with cost: of a closed line as it was known then; of an open one on top
+    of what became known of earlier periods."""
+    days = metered_days([line.pk], known_at=line.closed_at, project_id=line.project_id)
     rates = rates_for([line], {day.currency for day in days}, now=now)
     by_day: dict[date, Decimal] = {}
     for each in days:
         worth = worth_in(line.currency, each.currency, each.month, each.amount, rates)
         if worth is not None:
             by_day[each.day] = by_day.get(each.day, ZERO) + worth
-    series, spent = [(line.start, ZERO)] if by_day else [], ZERO
+    series, spent = [(line.start, restated)] if by_day or restated else [], restated
     for day in sorted(by_day):
         spent += by_day[day]
         series.append((min(max(day, line.start), line.end), spent))

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from budgets.closed import restatements
-from budgets.closing import checklist, months_to_close, next_month_to_close
+from budgets.closing import checklist, next_month_to_close
 from budgets.models import BudgetLine, ClosedCost, Entry, LineClosing, TouchedLine
 from budgets.queries import line_status
 from budgets.services import approval, closing, ledger, lines, proposals
@@ -17,7 +17,7 @@ from core.errors import DomainError, NotAllowed
 from core.months import Month, Period
 from teams.models import Activity, ClosedMonth, ExchangeRate
 from tests.budgets import factories
-from usage.models import Import, Scope
+from usage.models import Import, MonthDraft, RecurringBooking, Scope
 
 JANUARY, FEBRUARY, MARCH = (Month(2027, number) for number in (1, 2, 3))
 IN_FEBRUARY = datetime(2027, 2, 3, 9, tzinfo=UTC)
@@ -193,10 +193,21 @@ def test_a_month_is_closed_once_and_only_when_it_is_over(stage):
         close(stage)
 
 
-def test_a_month_is_over_in_the_zone_of_the_organisation():
-    with pytest.raises(DomainError, match="not over"):
-        months_to_close(JANUARY, today=date(2027, 1, 31))
-    assert months_to_close.__name__ == "months_to_close"
+def test_a_recurring_cost_that_nobody_confirmed_stops_the_closing(stage):
+    of(JANUARY, stage.project)
+    recurring = RecurringBooking.objects.create(
+        basis="amount",
+        name="Rent",
+        project=stage.project,
+        category="power_facility",
+        starts_on=JANUARY.start,
+        currency="USD",
+        amount=100,
+    )
+    MonthDraft.objects.create(recurring=recurring, month=JANUARY.start, amount=100)
+
+    with pytest.raises(DomainError, match="Recurring costs are confirmed"):
+        close(stage, accepted=["bookings"], reason="why")
 
 
 def test_a_waiting_import_and_a_missing_rate_stop_the_closing_and_cannot_be_accepted(stage):

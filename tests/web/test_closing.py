@@ -95,6 +95,7 @@ def test_a_closed_line_shows_old_new_and_difference_and_the_open_line_where_it_c
     }
     assert [(each["line"], each["amount"]) for each in found.context["restated"]] == [(ended.line, 12)]
     assert "restated from" in found.content.decode()
+    assert found.context["burn"].actual[0] == (following.start, 12)
 
 
 def test_a_manager_says_what_is_carried_over_and_a_researcher_does_not(ended, client):
