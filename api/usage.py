@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from datetime import UTC
 from decimal import Decimal
-from typing import Any
+from typing import IO, Any
 from zoneinfo import available_timezones
 
 from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, inline_serializer
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import APIException, NotFound, PermissionDenied
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.response import Response
@@ -197,10 +197,25 @@ class FilesView(APIView):
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
         asked = request.query_params
         settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
-        stream = request.data.get("stream") or io.BytesIO()  # type: ignore[union-attr]
+        stream = body_of(request)
         return received(
             request, source, asked.get("name") or slug, stream, format=asked.get("format", ""), settings=settings
         )
+
+
+class LengthRequired(APIException):
+    status_code = 411
+    default_detail = gettext_lazy("This server takes no body of unknown length: send the file with its length.")
+
+
+def body_of(request: SignedInRequest) -> IO[bytes]:
+    """The body as it comes. Of a chunked one Django reads nothing: the server's own stream ends where it does."""
+    meta = request._request.META
+    if meta.get("HTTP_TRANSFER_ENCODING", "").lower() != "chunked":
+        return request._request  # type: ignore[return-value]
+    if meta.get("SERVER_SOFTWARE", "").startswith("WSGIServer"):
+        raise LengthRequired  # Python's own server for developing hands on the chunks undecoded
+    return meta["wsgi.input"]
 
 
 def received(
