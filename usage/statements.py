@@ -99,6 +99,11 @@ class Statement:
         return round_money(exact_sum(known), self.currency) if len(known) == len(parts) else None
 
     @property
+    def is_converted(self) -> bool:
+        """Some of it is in another currency than the reporting one."""
+        return any(line.currency != self.currency for line in self.lines)
+
+    @property
     def rates_missing(self) -> list[str]:
         return sorted({line.currency for line in self.lines if line.rate is None})
 

@@ -47,6 +47,7 @@ SENTENCES: dict[str, str | Promise] = {
     "source.mapped": _("{who} mapped the columns of the source {slug}: {columns}"),
     "period.final": _("{who} made {period} of {source} final: {reason}"),
     "source.final_after": _("{who} set after how many days months of {slug} become final"),
+    "import.corrected": _("{who} mended {count} rejected rows of {source}: {subject}"),
     "import.received": _("{who} delivered {subject} for {source}"),
     "import.cancelled": _("{who} cancelled an import of {source}"),
     "import.made_live": _("{who} made {name} of {source} live again: {reason}"),

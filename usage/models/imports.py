@@ -75,6 +75,9 @@ class Import(models.Model):
     rows_read = models.PositiveBigIntegerField(default=0)
     rows_rejected = models.PositiveBigIntegerField(default=0)
     outcome = models.JSONField(default=dict)
+    corrects = models.ForeignKey(
+        "self", models.PROTECT, null=True, related_name="corrections", help_text=_("Whose rejected rows it mends.")
+    )
 
     objects = ImportQuerySet.as_manager()
 
