@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 from estimates.engine.books import PriceKey
 from estimates.models import Price
 from estimates.queries import price_row
+from teams.models import ClosedMonth
 
 from . import services
 from .models import Import, Money, Record
@@ -19,7 +20,8 @@ from .pipeline import files
 
 
 def queue_outdated(*, now: datetime) -> list[int]:
-    """Queue the originals whose live rows a price entered since could change; once for every original and price."""
+    """Queue the originals whose live rows a price entered since could change; once for each original, price and month
+    closed last."""
     newest = Price.objects.order_by("-id").values_list("id", flat=True).first() or 0
     return [queued for original in priced_before(newest) if (queued := _queue_again(original, newest, now))]
 
@@ -32,7 +34,7 @@ def priced_before(newest: int) -> list[Import]:
 
 
 def _queue_again(original: Import, newest: int, now: datetime) -> int | None:
-    key = f"rerate-{original.sha256[:32]}-{newest}"
+    key = f"rerate-{original.sha256[:32]}-{newest}{closed_until()}"
     if not _is_touched(original) or original.source.imports.filter(idempotency_key=key).exists():
         return None
     given = {name: value for name, value in original.settings.items() if name != "format"}
@@ -47,6 +49,12 @@ def _queue_again(original: Import, newest: int, now: datetime) -> int | None:
             idempotency_key=key,
             now=now,
         ).pk
+
+
+def closed_until() -> str:
+    """The month closed last: when it is opened again, prices entered since reach it after all."""
+    latest = ClosedMonth.objects.order_by("-month").first()
+    return f"-{latest.month:%Y-%m}" if latest else ""
 
 
 def _is_touched(original: Import) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from django.utils import timezone
@@ -188,6 +188,20 @@ def test_a_correction_leaves_closed_months_as_they_were(stage):
     assert [answer["status"] for answer in rerate()] == ["unchanged"]
     assert rerate() == []
     assert total(records(), "billed") == "6"
+
+
+def test_a_month_that_is_opened_again_takes_the_prices_that_came_meanwhile(stage):
+    own_price("3")
+    deliver(HEADER + job(), rate_card=MAP)
+    closing = ClosedMonth.objects.create(month=date(2026, 3, 1), closed_at=timezone.now(), by=stage.finance)
+    own_price("4", reason="the invoice says so")
+    rerate()
+
+    closing.delete()
+
+    assert [answer["rows_written"] for answer in rerate()] == [1]
+    assert rerate() == []
+    assert total(records(), "billed") == "8"
 
 
 def test_a_reading_anew_does_not_bring_back_what_a_newer_delivery_replaced():
