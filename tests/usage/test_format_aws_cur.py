@@ -8,6 +8,7 @@ import pytest
 
 from tests.shared import shared
 from usage.models import Record
+from usage.totals import Question, usage_totals
 
 from .bills import SAMPLES, amount, by_service, days, deliver, records, sums_by, table, total
 
@@ -308,3 +309,19 @@ def test_the_sample_of_version_2_reads_like_the_legacy_one() -> None:
         assert total(new, column) == total(old, column)
     assert [row.key_set.tags for row in new] == [row.key_set.tags for row in old]
     assert total(old, "accelerator_hours") == "16"
+
+
+def test_what_a_plan_was_paid_for_and_not_used_has_a_state_of_its_own():
+    plan = line(
+        "SavingsPlanRecurringFee",
+        "10",
+        **{"savingsPlan/TotalCommitmentToDate": "10", "savingsPlan/UsedCommitment": "7"},
+    )
+    covered = line("SavingsPlanCoveredUsage", "9", **{"savingsPlan/SavingsPlanEffectiveCost": "7"})
+    negation = line("SavingsPlanNegation", "-9")
+    deliver(table(plan, covered, negation, line("Usage", "1")))
+
+    whole, groups = usage_totals(Question(by=["state"], basis="effective"))
+
+    assert {group.key["state"]: group.totals["USD"] for group in groups} == {None: 8, "unused": 3}
+    assert whole.totals["USD"] == usage_totals(Question())[0].totals["USD"] == 11

@@ -259,3 +259,40 @@ def test_hours_of_a_fraction_of_an_hour_keep_thirty_places():
     found = read(f"{HEADER}\n{job(ElapsedRaw='1', End='2025-03-01T08:00:01')}\n")
 
     assert Decimal(found.rows[0][0].accelerator_hours) == Decimal("0.000277777777777777777777777778")
+
+
+def windowed(starts: list[str], submits: list[str]) -> str:
+    header = "JobID|JobIDRaw|Cluster|Account|User|Partition|State|Submit|Start|End|ElapsedRaw|AllocTRES"
+    rows = [
+        f"{at}|{at}|c|a|u|gpu|COMPLETED|{submit}|{start}|2026-03-02T00:00:00|3600|gres/gpu=1"
+        for at, (start, submit) in enumerate(zip(starts, submits, strict=True))
+    ]
+    return "\n".join([header, *rows, ""])
+
+
+SUBMITS = [f"2026-02-27T0{hour}:13:07" for hour in range(6)]
+
+
+def test_jobs_that_all_begin_on_one_full_hour_look_cut_at_the_window():
+    found = read(windowed(["2026-03-01T00:00:00"] * 6, SUBMITS))
+
+    assert found.notes.counts["cut_at_the_window"] == 1
+
+
+@pytest.mark.parametrize(
+    "starts",
+    [
+        ["2026-03-01T00:00:00"] * 5 + ["2026-02-28T17:21:09"],
+        [f"2026-03-01T0{hour}:00:00" for hour in range(6)],
+        ["2026-03-01T00:00:07"] * 6,
+    ],
+    ids=["one began earlier", "at many hours", "not on the hour"],
+)
+def test_other_jobs_do_not(starts):
+    assert "cut_at_the_window" not in read(windowed(starts, SUBMITS)).notes.counts
+
+
+def test_an_array_that_starts_at_once_does_not():
+    found = read(windowed(["2026-03-01T00:00:00"] * 6, SUBMITS[:1] * 6))
+
+    assert "cut_at_the_window" not in found.notes.counts

@@ -23,7 +23,7 @@ from ..reading.notes import Notes
 from ..reading.numbers import number_reader
 from ..reading.times import time_reader
 from .bills import Cells, Columns, added, after, clock, exclusive, negated
-from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
+from .contract import UNUSED, Format, Keys, Recognition, Row, Sample, ScopeKey
 from .focus import currency_of
 from .tags import read_tags, reference_of
 
@@ -87,6 +87,7 @@ class LineItemType:
     effective: Effective
     counts: bool = True
     is_correction: bool = False
+    state: str = ""
 
 
 def as_billed(_reader: CurReader, _fields: list[str], billed: str) -> str:
@@ -124,10 +125,10 @@ TYPES = {
     "Usage": LineItemType(USAGE, as_billed),
     "SavingsPlanCoveredUsage": LineItemType(USAGE, covered),
     "SavingsPlanNegation": LineItemType(USAGE, nothing, counts=False),
-    "SavingsPlanRecurringFee": LineItemType(PURCHASE, unused_plan, counts=False),
+    "SavingsPlanRecurringFee": LineItemType(PURCHASE, unused_plan, counts=False, state=UNUSED),
     "SavingsPlanUpfrontFee": LineItemType(PURCHASE, nothing, counts=False),
     "DiscountedUsage": LineItemType(USAGE, discounted),
-    "RIFee": LineItemType(PURCHASE, unused_reservation, counts=False),
+    "RIFee": LineItemType(PURCHASE, unused_reservation, counts=False, state=UNUSED),
     "Fee": LineItemType(PURCHASE, upfront_or_billed, counts=False),
     "Tax": LineItemType(ChargeCategory.TAX, as_billed, counts=False),
     "Credit": LineItemType(ChargeCategory.CREDIT, as_billed, counts=False),
@@ -246,6 +247,7 @@ class CurReader:
             sku=usage_type,
             region=region_of(values, product),
             accelerator=cards.slug,
+            state=kind.state,
             charge_category=kind.charge,
             unit=unit,
             resource=get("resource", ""),
@@ -295,4 +297,4 @@ def open_report(header: Header, settings: Settings, notes: Notes) -> CurReader:
     return CurReader(by_letters, settings, notes)
 
 
-FORMAT = Format(slug="aws-cur", name="AWS", recognise=recognise, open=open_report)
+FORMAT = Format(slug="aws-cur", name="AWS", recognise=recognise, open=open_report, version=2)

@@ -23,6 +23,7 @@ from ..reading.header import Header, plain
 from ..reading.notes import Notes
 from ..reading.numbers import number_reader
 from ..reading.times import Instant, instant, time_reader
+from . import contract
 from .bills import Cells, Columns, clock, multiplied
 from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
 from .focus import currency_of
@@ -214,6 +215,7 @@ class AzureReader:
             sku=get("sku", "") or get("sku_id", ""),
             region=get("region", ""),
             accelerator=cards.slug,
+            state=contract.UNUSED if get("charge", "").replace(" ", "").casefold() in UNUSED else "",
             charge_category=charge,
             unit=get("unit", ""),
             resource=get("resource", ""),
@@ -277,4 +279,4 @@ def open_export(header: Header, settings: Settings, notes: Notes) -> AzureReader
     return AzureReader(by_english, settings, notes)
 
 
-FORMAT = Format(slug="azure", name="Azure", recognise=recognise, open=open_export)
+FORMAT = Format(slug="azure", name="Azure", recognise=recognise, open=open_export, version=2)

@@ -103,6 +103,8 @@ class Keys:
         return {name: getattr(self, name) for name in KEYS_COLUMNS}
 
 
+UNUSED = "unused"
+"""The state of usage that was committed to and not used: its effective cost is what was wasted."""
 KEYS_COLUMNS = tuple(item.name for item in fields(Keys) if item.name != "hours_per_quantity")
 METER_COLUMNS = (
     "provider",

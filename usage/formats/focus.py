@@ -20,7 +20,7 @@ from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.numbers import ALL_CANONICAL, CANONICAL, NULLS, NumberReader, number_reader, required_number
 from ..reading.times import Instant, TimeReader, time_reader
-from .contract import Format, Keys, Recognition, Row, Sample, ScopeKey
+from .contract import UNUSED, Format, Keys, Recognition, Row, Sample, ScopeKey
 from .tags import read_tags, reference_of
 
 BILLED, EFFECTIVE, CATEGORY = "BilledCost", "EffectiveCost", "ChargeCategory"
@@ -284,6 +284,7 @@ class FocusReader:
             sku=get("SkuId", ""),
             region=get("RegionId", ""),
             accelerator=cards.slug,
+            state=UNUSED if get("CommitmentDiscountStatus", "").casefold() == "unused" else "",
             charge_category=charge,
             unit=unit,
             resource=get("ResourceId", ""),
@@ -370,4 +371,4 @@ def open_focus(header: Header, settings: Settings, notes: Notes) -> FocusReader:
     return FocusReader(header, settings, notes)
 
 
-FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus)
+FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus, version=2)

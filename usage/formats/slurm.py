@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -161,17 +161,25 @@ class JobKey(NamedTuple):
     reference: str
 
 
+JOBS_OF_A_WINDOW = 5
+"""So many jobs, each submitted at another time, do not start together on a full hour by chance."""
+
+
 class JobRows:
     """Turns jobs into rows."""
 
     def __init__(self, settings: Settings, notes: Notes) -> None:
         self._settings, self._notes = settings, notes
         self._zone = settings.timezone
+        self._earliest: datetime | None = None
+        self._submits: set[datetime] = set()
+        """When the jobs were submitted that start first of all."""
 
     def row(self, job: Job) -> Row:
         """The job's row; what waits or never ran is skipped, a job that ends before it starts is a `RowFault`."""
         start = self._started(job)
         self._check_clock(job, start)
+        self._look_for_a_window(job, start)
         end = later(start, timedelta(seconds=max(job.elapsed, 1)), self._zone, "Start")
         is_open = job.state in OPEN_STATES
         cores = job.cores if job.cores is not None else job.tres.cores
@@ -203,6 +211,21 @@ class JobRows:
         if job.state == "CANCELLED" and not job.elapsed and job.end == job.start:
             raise RowSkipped("not_started")
         return job.start
+
+    def _look_for_a_window(self, job: Job, start: Instant) -> None:
+        """`-T` cuts every job at the window: none starts earlier, and many at once on a full hour, submitted before.
+
+        Warned of as soon as it looks so, and taken back when a job turns up that started earlier.
+        """
+        if self._earliest is None or start.at < self._earliest:
+            self._earliest, self._submits = start.at, set()
+            self._notes.counts.pop("cut_at_the_window", None)
+        if start.at != self._earliest or start.at.minute or start.at.second or job.submit is None:
+            return
+        if job.submit.at < start.at and len(self._submits) < JOBS_OF_A_WINDOW:
+            self._submits.add(job.submit.at)
+            if len(self._submits) == JOBS_OF_A_WINDOW:
+                self._notes.warn_once("cut_at_the_window", detail=start.text)
 
     def _check_clock(self, job: Job, start: Instant) -> None:
         if job.end is None or job.state in OPEN_STATES:

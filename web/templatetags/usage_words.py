@@ -40,6 +40,7 @@ WARNINGS = {
     "copies_cut": gettext_lazy("Very many copies: only those that waste most are kept"),
     "copies_of_large_objects_only": gettext_lazy("Very many objects: copies of small ones were not looked for"),
     "snapshot_without_a_day": gettext_lazy("The list holds no time; set issued_at to say when it was taken"),
+    "cut_at_the_window": gettext_lazy("Jobs look cut at the window: ask sacct without -T"),
     "price_missing": gettext_lazy("No price for the day of use: the row carries no money"),
 }
 
