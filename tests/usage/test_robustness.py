@@ -22,6 +22,7 @@ from tests.usage.factories import focus
 from usage import queries, services
 from usage.models import Import, Record
 from usage.pipeline import work
+from usage.reading.records import MOST_BYTES_OF_A_BATCH, RecordReader
 from usage.totals import Question, usage_totals
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("kept_files")]
@@ -156,3 +157,13 @@ def wait_until_staged(delivery: Import) -> None:
                 return
         time.sleep(0.1)
     raise AssertionError("the worker never began")
+
+
+def test_long_records_are_not_held_by_the_thousand():
+    record = b"x" * (1 << 23)
+    reader = RecordReader(io.BufferedReader(io.BytesIO((record + b"\n") * 20)))
+
+    sizes = [sum(map(len, batch.records)) for batch in reader.batches(5_000)]
+
+    assert sum(sizes) == 20 << 23
+    assert max(sizes) <= MOST_BYTES_OF_A_BATCH + (1 << 23)

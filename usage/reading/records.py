@@ -13,6 +13,8 @@ from .faults import FileRefused
 
 LONGEST_RECORD = 16 << 20
 MOST_LINES_OF_A_RECORD = 10_000
+MOST_BYTES_OF_A_BATCH = 1 << 26
+"""Of its records together, so that long ones are not held by the thousand."""
 BOM = b"\xef\xbb\xbf"
 ENCODINGS = {
     "utf-8": "utf-8",
@@ -58,7 +60,7 @@ class RecordReader:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """The records that follow, blank lines left out, `size` at a time."""
-        first = True
+        first, held = True, 0
         batch = Batch([], [])
         readline, quoted = self._stream.readline, self._quoted
         while record := readline(LONGEST_RECORD):
@@ -74,11 +76,12 @@ class RecordReader:
                 continue
             batch.records.append(bare)
             batch.lines.append(line)
+            held += len(bare)
             if record[-1:] != b"\n":
                 batch.ends_open = True
-            if len(batch.records) >= size:
+            if len(batch.records) >= size or held > MOST_BYTES_OF_A_BATCH:
                 yield batch
-                batch = Batch([], [])
+                batch, held = Batch([], []), 0
         if batch.records:
             yield batch
 
