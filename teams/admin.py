@@ -68,7 +68,7 @@ class ExchangeRateAdmin(admin.ModelAdmin):
 
 @admin.register(OutboxMessage)
 class OutboxMessageAdmin(admin.ModelAdmin):
-    list_display = ["created_at", "recipient", "subject", "state", "attempts", "error"]
+    list_display = ["created_at", "person", "kind", "project", "state", "attempts", "error"]
     list_filter = ["state"]
 
     def has_add_permission(self, request) -> bool:

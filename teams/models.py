@@ -21,6 +21,8 @@ from core.months import Month
 from core.vocabulary import TaskType
 
 from . import labels
+from .delivery.models import Notification as Notification
+from .delivery.models import OutboxMessage as OutboxMessage
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -287,58 +289,6 @@ class Activity(models.Model):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M} {self.verb}"
-
-
-class Notification(models.Model):
-    """Something one person is told inside the product."""
-
-    user = models.ForeignKey(User, models.CASCADE, related_name="notifications")
-    at = models.DateTimeField(auto_now_add=True)
-    kind = models.CharField(max_length=60)
-    project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="+")
-    facts = models.JSONField(default=dict)
-    url = models.CharField(max_length=300, blank=True)
-    read_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["-at", "-id"]
-        indexes = [models.Index(fields=["user", "read_at"], name="unread_notifications")]
-
-    def __str__(self) -> str:
-        return f"{self.kind} → {self.user}"
-
-
-class OutboxMessage(models.Model):
-    """An e-mail that has been decided on and must go out; written with what caused it, sent by a worker."""
-
-    class State(models.TextChoices):
-        WAITING = "waiting", _("waiting")
-        SENDING = "sending", _("sending")
-        SENT = "sent", _("sent")
-        DEAD = "dead", _("given up")
-
-    created_at = models.DateTimeField(auto_now_add=True)
-    recipient = models.EmailField()
-    subject = models.CharField(max_length=300)
-    text = models.TextField()
-    html = models.TextField(blank=True)
-    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(auto_now_add=True)
-    sent_at = models.DateTimeField(null=True)
-    error = models.TextField(blank=True)
-
-    class Meta:
-        verbose_name = _("message")
-        verbose_name_plural = _("messages")
-        indexes = [
-            models.Index(
-                fields=["next_attempt_at"], condition=Q(state__in=["waiting", "sending"]), name="messages_to_send"
-            )
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.subject} → {self.recipient}"
 
 
 class ApiToken(models.Model):

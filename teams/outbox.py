@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.core.mail import EmailMultiAlternatives
 from django.db.models import F, QuerySet
 
+from .delivery.letters import letter_of
 from .models import OutboxMessage
 
 CLAIM = timedelta(minutes=2)
@@ -20,9 +21,9 @@ def due_messages(now: datetime) -> QuerySet[OutboxMessage]:
     return OutboxMessage.objects.filter(state__in=open_states, next_attempt_at__lte=now).order_by("id")
 
 
-def deliver_due(now: datetime, *, limit: int = 100) -> int:
+def deliver_due(now: datetime, *, limit: int = 500) -> int:
     """Send what is due; answers how many messages went out."""
-    return sum(deliver(message, now) for message in due_messages(now)[:limit])
+    return sum(deliver(message, now) for message in due_messages(now).select_related("person", "project")[:limit])
 
 
 def deliver(message: OutboxMessage, now: datetime) -> bool:
@@ -40,9 +41,9 @@ def deliver(message: OutboxMessage, now: datetime) -> bool:
 
 
 def send(message: OutboxMessage) -> None:
-    letter = EmailMultiAlternatives(message.subject, message.text, to=[message.recipient])
-    if message.html:
-        letter.attach_alternative(message.html, "text/html")
+    written = letter_of(message)
+    letter = EmailMultiAlternatives(written.subject, written.text, to=[written.recipient])
+    letter.attach_alternative(written.html, "text/html")
     letter.send()
 
 

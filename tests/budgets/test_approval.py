@@ -14,9 +14,10 @@ from budgets.queries import line_status, proposals_waiting_for
 from budgets.services import approval, escalation, lines, proposals
 from core.errors import DomainError
 from core.months import Period
-from teams.models import Activity, ExchangeRate, Notification, OutboxMessage, Role
+from teams.models import Activity, ExchangeRate, Notification, Role
 from tests import factories as people
 from tests.budgets import factories
+from tests.letters import letters
 
 ASK = {
     ("compute", "2027-02"): 600,
@@ -59,7 +60,7 @@ def test_the_requester_hears_of_the_decision_once_in_the_product_and_once_by_mai
 
     told = Notification.objects.filter(kind="proposal_decided")
     assert [row.user for row in told] == [stage.alice]
-    letter = OutboxMessage.objects.get(recipient="alice@example.com")
+    (letter,) = letters(stage.alice)
     assert "approved, 990 USD" in letter.subject
     assert f"headroom_proposal={proposal.reference}" in letter.text
 

@@ -17,6 +17,7 @@ from retrospectives.models import Retrospective
 from retrospectives.services import open_for_overruns
 from teams.models import Activity, Notification, OutboxMessage
 from tests.budgets import factories
+from tests.letters import letters
 from usage.models import DailyUsage, Source, Touched
 
 NOW = datetime(2027, 3, 1, 9, tzinfo=UTC)
@@ -53,7 +54,7 @@ def test_reaching_the_warning_line_makes_one_flag_and_tells_each_person_once(sta
     told = Notification.objects.filter(kind="line_warning")
     assert {row.user for row in told} == {stage.manager, stage.alice, stage.bob}
     assert judged.notifications == told.count() == OutboxMessage.objects.count() == 3
-    letter = OutboxMessage.objects.get(recipient="manager@example.com")
+    (letter,) = letters(stage.manager)
     assert "Compute has reached 80.0 % of its budget" in letter.subject
     assert f"/warnings/{flag.pk}/" in letter.text
     assert Activity.objects.filter(verb="flag.crossed").count() == 1
@@ -111,7 +112,7 @@ def test_a_lower_bound_that_crosses_is_marked_incomplete(stage):
     judge(line)
 
     assert flag_at(line, "0.8").incomplete
-    assert "not known yet" in OutboxMessage.objects.filter(recipient="manager@example.com").first().text
+    assert "not known yet" in letters(stage.manager)[0].text
 
 
 def test_the_forecast_of_approved_work_warns_before_the_money_is_gone(stage):
@@ -128,7 +129,8 @@ def test_the_forecast_of_approved_work_warns_before_the_money_is_gone(stage):
     # the estimate of the factory: P10 is 10 % less, P90 20 % more than the mean
     assert (forecast.p10, forecast.p50, forecast.p90) == (108, 120, 144)
     assert forecast.passes_limit_on == date(2027, 6, 26)
-    assert "26" in OutboxMessage.objects.filter(recipient="manager@example.com").get().subject
+    (letter,) = letters(stage.manager)
+    assert "26" in letter.subject
 
 
 def test_each_forecast_that_says_something_new_is_kept(stage):

@@ -9,8 +9,9 @@ from django.urls import reverse
 
 from overruns.models import LineSilence
 from overruns.silence import watch_lines
-from teams.models import Notification, OutboxMessage
+from teams.models import Notification
 from tests.budgets import factories
+from tests.letters import letters
 from usage.models import Import
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ def test_the_managers_of_the_team_are_told_once(line, stage):
 
     assert [(row.line, row.known_until) for row in begun] == [(line, KNOWN)]
     assert [(row.user, row.kind) for row in Notification.objects.all()] == [(stage.manager, "lines_silent")]
-    letter = OutboxMessage.objects.get()
+    (letter,) = letters()
     assert letter.subject == "Base 7B: its newest cost is not known"
     assert "2027-01-10 09:00 UTC" in letter.text and "Compute" in letter.text
 

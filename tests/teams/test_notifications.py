@@ -4,6 +4,7 @@ import pytest
 
 from teams import notifications
 from teams.models import Notification, OutboxMessage
+from tests.letters import letters
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_each_person_is_told_once_in_the_product_and_by_mail(stage, words):
     )
 
     assert {row.user for row in told} == {stage.alice, stage.bob}
-    letter = OutboxMessage.objects.get(recipient="alice@example.com")
+    letter = letters(stage.alice)[0]
     assert letter.subject == "Hello Alice: 5 &lt;" or letter.subject == "Hello Alice: 5 <"
     assert letter.text == "See https://headroom.example.com/flags/1/\n"
     assert letter.html == "<p>5 &lt;</p>"

@@ -8,7 +8,8 @@ import pytest
 from django.urls import reverse
 
 from core.errors import DomainError
-from teams.models import Notification, OutboxMessage
+from teams.models import Notification
+from tests.letters import letters
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from usage import silence
@@ -53,7 +54,7 @@ def test_operators_are_told_of_a_silence_once(source, stage):
 
     assert [(row.source, row.since) for row in begun] == [(source, NOW)]
     assert [row.user for row in Notification.objects.all()] == [stage.operator]
-    letter = OutboxMessage.objects.get()
+    (letter,) = letters()
     assert letter.subject == "cloud: no data for more than 24 hours"
     assert "2026-03-06 08:00 UTC" in letter.text and "/usage/sources/cloud/" in letter.text
 
