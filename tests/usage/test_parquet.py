@@ -368,6 +368,15 @@ def test_a_table_of_another_kind_is_refused_with_its_columns():
     assert json.dumps(answer)
 
 
+def test_a_table_without_rows_is_an_empty_delivery_and_no_damage():
+    source = factories.source()
+    deliver(source, focus(arrow.array([1.0])))
+
+    empty = deliver(source, focus(arrow.array([], arrow.float64())))
+
+    assert (empty["status"], empty["rows_read"]) == ("waiting", 0)
+
+
 def test_every_row_of_many_groups_is_read_once():
     content = focus(arrow.array([Decimal("0.01")] * 4_500, arrow.decimal128(10, 2)), row_group_size=1_999)
 
