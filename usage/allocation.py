@@ -19,6 +19,7 @@ from teams.models import ClosedMonth, Organisation, Project
 from .daily import MEASURES, days_of_records
 from .models import AllocationRule, Placement, Reassignment
 from .models.allocation import Split
+from .parts import hours_of_parts, months_of_parts, rules_of_parts
 from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Override, Place, Rule, Target, places_of, within
 from .sources import BY_HAND
 
@@ -134,6 +135,8 @@ def as_rule(
     monthly = None
     if row.split == Split.USAGE:
         monthly = months_of([project for project, _weight in shares], hours_by_month() if hours is None else hours)
+    if row.split == Split.PARTS:
+        monthly = months_of_parts(hours_of_parts().get(row.source_id or 0, {}))
     return Rule(
         id=row.pk or 0,
         conditions=tuple(as_condition(condition) for condition in row.conditions),
@@ -145,7 +148,7 @@ def as_rule(
             stage=row.stage,
             experiment=row.experiment,
             reference=row.reference,
-            shares=() if row.split == Split.USAGE else tuple(shares),
+            shares=() if monthly is not None else tuple(shares),
             monthly=monthly,
         ),
         source_id=row.source_id,
@@ -171,7 +174,7 @@ KEYS_QUERY = """
     SELECT k.id, k.source_id, k.category, k.reference, k.tags, k.resource, k.resource_name, k.resource_type,
            k."user", k.partition, k.cluster, k.namespace, k.service_category,
            m.provider, m.payer, m.account, m.account_name, m.service, m.sku, m.region, m.accelerator,
-           m.charge_category
+           m.charge_category, coalesce(nullif(m.accelerator, ''), nullif(k.accelerator_count, 0)::text) AS cards
     FROM usage_keyset k JOIN usage_meter m ON m.id = k.meter_id WHERE {where} ORDER BY k.id
 """
 
@@ -191,7 +194,7 @@ def place_new(key_set_ids_query: str, parameters: dict[str, Any]) -> None:
     """Place the key sets of a query that have no place yet."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", [LOCK_OF_RULES])
-    rules, types = active_rules(), task_types()
+    rules, types = [*active_rules(), *rules_of_parts()], task_types()
     where = (
         f"k.id IN ({key_set_ids_query})"
         " AND NOT EXISTS (SELECT 1 FROM usage_placement p WHERE p.key_set_id = k.id AND p.known_until IS NULL)"
@@ -231,9 +234,10 @@ def moves(
     """Key sets that rules and re-assignments would place otherwise on open days: id, the places now, the places then.
 
     What lies in a closed month stays where it is, except on the days of `also`: those are restated. What people booked
-    stays where they booked it.
+    stays where they booked it. After the rules given come those of the job logs that split a bill.
     """
     where = f"({where}) AND {NOT_BY_HAND}"
+    rules = [*rules, *rules_of_parts()]
     types, periods = task_types(), open_periods()
     if also is not None:
         closed = [piece for start, end in closed_periods(periods) for piece in _outside(start, end, also)]
@@ -270,7 +274,9 @@ def closed_periods(periods: Sequence[tuple[date, date]]) -> list[tuple[date, dat
 def _by_day(places: Sequence[Place]) -> list[Place]:
     """Neighbouring days with the same place joined, so that a cut at a closed month is no difference."""
     joined: list[Place] = []
-    for place in sorted(places, key=lambda place: (place.starts_on, not place.is_first, place.project_id or 0)):
+    for place in sorted(
+        places, key=lambda place: (place.starts_on, not place.is_first, place.project_id or 0, place.is_shared)
+    ):
         twin = next(
             (
                 index

@@ -34,6 +34,7 @@ def reassign(draft: Reassignment, key_sets: Sequence[int], *, by: User) -> Reass
     draft.save()
     draft.key_sets.set(key_sets)
     rules.carry_out(_moves(draft, key_sets))
+    rules.split_again()
     activity.record(
         "usage.reassigned",
         by=by,
@@ -61,6 +62,7 @@ def reverse_reassignment(given: Reassignment, *, by: User, reason: str, now: dat
     row.save(update_fields=["reversed_at", "reversed_by", "reverse_reason"])
     key_sets = list(row.key_sets.values_list("pk", flat=True))
     rules.carry_out(_moves(row, key_sets))
+    rules.split_again()
     activity.record(
         "usage.reassignment_reversed", by=by, project=row.project, subject=row, count=len(key_sets), reason=reason
     )

@@ -17,7 +17,7 @@ from teams.models import Organisation, Project, User
 
 from . import allocation
 from .daily import days_of_records
-from .models import AllocationRule, AllocationShare
+from .models import AllocationRule, AllocationShare, Source
 from .models.allocation import Split
 from .pipeline.placement import FIELDS, OPERATORS, Place
 from .pipeline.rollup import rebuild_touched, touch_records
@@ -76,6 +76,10 @@ def check_rule(rule: AllocationRule, shares: Sequence[tuple[Project, Decimal]] =
         faults.append(Fault("project", None, _("the rule must put what it matches somewhere")))
     if rule.starts_on and rule.ends_on and rule.ends_on <= rule.starts_on:
         faults.append(Fault("ends_on", str(rule.ends_on), _("must be after the first day")))
+    if rule.split == Split.PARTS and not (rule.source and rule.source.parts.exists()):
+        faults.append(Fault("source", None, _("choose the bill that job logs are part of")))
+    if rule.split == Split.PARTS and shares:
+        faults.append(Fault("shares", None, _("the job logs say who shares: leave the projects empty")))
     if rule.split == Split.WEIGHT and not shares:
         faults.append(Fault("shares", None, _("give each project of the split a weight")))
     if len({project.pk for project, _weight in shares}) < len(shares):
@@ -207,10 +211,33 @@ def apply_rules(*, by: User) -> int:
     if not permissions.may_allocate(by):
         raise DomainError(_("Only an operator or finance applies allocation rules."))
     moved = carry_out(list(allocation.moves(allocation.active_rules())))
-    if moved and AllocationRule.objects.filter(active=True, split=Split.USAGE).exists():
+    if moved and weighs_what_rules_placed():
         moved |= carry_out(list(allocation.moves(allocation.active_rules())))
     activity.record("rules.applied", by=by, key_sets=len(moved))
     return len(moved)
+
+
+def weighs_what_rules_placed() -> bool:
+    """Whether hours that rules placed weigh in other places: a split by usage, or job logs that split a bill."""
+    by_usage = AllocationRule.objects.filter(active=True, split=Split.USAGE).exists()
+    return by_usage or Source.objects.filter(part_of__isnull=False).exists()
+
+
+@transaction.atomic
+def split_again(sources: Iterable[int] | None = None) -> int:
+    """Split bills anew by the hours that their job logs have now; answer how many key sets moved.
+
+    Without `sources` all that others split. It follows the rules, and so asks for nobody's leave.
+    """
+    wholes = Source.objects.filter(parts__isnull=False).order_by("pk").distinct()
+    if sources is not None:
+        wholes = wholes.filter(pk__in=list(sources))
+    ids = list(wholes.values_list("pk", flat=True))
+    if not ids:
+        return 0
+    lock_rules()
+    where, parameters = "k.source_id = ANY(%(split)s)", {"split": ids}
+    return len(carry_out(list(allocation.moves(allocation.active_rules(), where, parameters))))
 
 
 def carry_out(changes: Sequence[Move]) -> set[int]:

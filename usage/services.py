@@ -22,6 +22,7 @@ from .formats.detection import format_named
 from .models import Import, Meaning, Scope, Source
 from .pipeline import files, outcome
 from .pipeline.work import LEASE, Work, hold_import, let_go
+from .rules import split_again
 from .sources import BY_HAND
 
 EMPTY_ANSWER: dict[str, Any] = {"import": None, "format": "", **outcome.EMPTY}
@@ -173,6 +174,8 @@ def run_import(import_id: int, *, now: datetime | None = None) -> dict[str, Any]
                 fail_import(delivery)
             else:
                 Work(delivery).run()
+                if delivery.source.part_of_id:
+                    split_again([delivery.source.part_of_id])
         finally:
             let_go(import_id)
     return import_answer(import_id)

@@ -58,8 +58,8 @@ OPERATORS = [
 ]
 CONDITIONS = 5
 SHARES = 12
-SHARED, BY_WEIGHT, BY_USAGE = "shared", "split-weight", "split-usage"
-SPLITS = {BY_WEIGHT: Split.WEIGHT, BY_USAGE: Split.USAGE}
+SHARED, BY_WEIGHT, BY_USAGE, BY_PARTS = "shared", "split-weight", "split-usage", "split-parts"
+SPLITS = {BY_WEIGHT: Split.WEIGHT, BY_USAGE: Split.USAGE, BY_PARTS: Split.PARTS}
 
 
 class ConditionForm(forms.Form):
@@ -147,6 +147,7 @@ class RuleForm(forms.Form):
             (SHARED, gettext_lazy("shared cost")),
             (BY_WEIGHT, gettext_lazy("split by the weights below")),
             (BY_USAGE, gettext_lazy("split by accelerator-hours of the month")),
+            (BY_PARTS, gettext_lazy("split by the job logs that are part of the source")),
         ]
         choices += [(str(project.pk), f"{project.team} / {project.name}") for project in projects]
         self.fields["target"].choices = choices  # type: ignore[attr-defined]
@@ -170,7 +171,7 @@ def first_values(rule: AllocationRule) -> dict[str, Any]:
     names = ("name", "category", "task_type", "stage", "experiment", "reference", "reason", "starts_on", "ends_on")
     target = SHARED if rule.is_shared else rule.project_id or ""
     if rule.split:
-        target = BY_USAGE if rule.split == Split.USAGE else BY_WEIGHT
+        target = next(choice for choice, split in SPLITS.items() if split == rule.split)
     return {**{name: getattr(rule, name) for name in names}, "target": target, "source": rule.source_id}
 
 
@@ -238,8 +239,8 @@ class RuleForms:
         """The rule as the forms say it, not saved, and its shares."""
         rule = self.form.apply_to(self.rule)
         rule.conditions = [stored for each in self.conditions.forms if (stored := each.stored())]
-        by_usage = rule.split == Split.USAGE
-        shares = [stored for each in self.shares.forms if (stored := each.stored(by_usage))] if rule.split else []
+        weighs = rule.split == Split.WEIGHT
+        shares = [stored for each in self.shares.forms if (stored := each.stored(not weighs))] if rule.split else []
         return rule, shares
 
 

@@ -21,7 +21,7 @@ from core.months import Month
 from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project
-from usage import accruals, overview, periods, queries, services, silence
+from usage import accruals, overview, parts, periods, queries, services, silence
 from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
@@ -174,10 +174,13 @@ def source_new(request: PersonRequest) -> HttpResponse:
 def source(request: PersonRequest, slug: str) -> HttpResponse:
     """One source: its settings, its periods and which delivery is live in each."""
     found = get_object_or_404(Source.objects.visible_to(request.user).select_related("part_of"), slug=slug)
+    split_month, split = parts.newest_split(found)
     return render(
         request,
         "web/usage/source.html",
         {
+            "split_month": split_month,
+            "split": split,
             "source": found,
             "row": overview.source_rows([found], now=timezone.now())[0],
             "calendar": periods.calendar_of(found),

@@ -23,6 +23,7 @@ class Split(models.TextChoices):
     NONE = "", _("No split")
     WEIGHT = "weight", _("By weight")
     USAGE = "usage", _("By accelerator-hours of the month")
+    PARTS = "parts", _("By the job logs that are part of the source")
 
 
 class AllocationRule(models.Model):

@@ -33,6 +33,8 @@ FIELDS = (
 )
 """What a condition may look at; `tag` needs the tag's name beside it."""
 OPERATORS = ("equals", "prefix", "glob", "list", "present", "absent")
+SHARED_COST, NOBODY = 0, -1
+"""In the place of a project in a split: the part that stays shared, and the part that no rule placed."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Target:
     experiment: str = ""
     reference: str = ""
     shares: tuple[tuple[int, Decimal], ...] = ()
-    """Projects and weights of a rule that splits."""
+    """Projects (or SHARED_COST, NOBODY) and weights of a rule that splits."""
     monthly: tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...] | None = None
     """Of a rule that splits by usage: half-open months with the weights of each; in other months it is shared."""
 
@@ -84,6 +86,7 @@ class Rule:
     """An allocation rule as the arithmetic sees it."""
 
     id: int
+    """Zero for one that nobody wrote."""
     conditions: tuple[Condition, ...]
     target: Target
     source_id: int | None = None
@@ -187,7 +190,7 @@ def _places(
         "stage": target.stage,
         "experiment": target.experiment,
         "reference": target.reference or keys["reference"],
-        "rule_id": rule.id if rule else None,
+        "rule_id": (rule.id or None) if rule else None,
         "reassignment_id": over.id if over else None,
     }
     if target.shares:
@@ -196,7 +199,8 @@ def _places(
             Place(
                 start,
                 end,
-                project_id=project,
+                project_id=project if project > 0 else None,
+                is_shared=project == SHARED_COST,
                 share=part,
                 is_first=index == 0,
                 task_type=target.task_type or task_types.get(project, ""),

@@ -1,0 +1,101 @@
+"""A bill split by the job logs that are part of it: by the accelerator-hours of each month, adding no money.
+
+What the logs' own rules placed on a project weighs for it; what they call shared weighs as shared, and what no rule
+placed as nobody's. Days of cards that nobody held are shared too, where the register of clusters knows the cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from django.db import connection
+
+from core.money import EXACT
+from core.months import Month
+from teams.models import Project
+
+from .models import Source
+from .pipeline.placement import NOBODY, SHARED_COST, Condition, Rule, Target
+
+Hours = dict[date, dict[int, Decimal]]
+"""Accelerator-hours by first day of the month and owner: a project, SHARED_COST or NOBODY."""
+HOLDS_ACCELERATORS = Condition("cards", "present")
+"""Of rows whose bill names an accelerator or counts cards."""
+
+
+def hours_of_parts() -> dict[int, Hours]:
+    """What the job logs of each split source say: hours by the source they are part of."""
+    found: dict[int, Hours] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT part.part_of_id, date_trunc('month', u.day)::date, u.project_id, u.is_shared,
+                      sum(u.accelerator_hours)
+               FROM usage_source part
+               JOIN usage_meter m ON m.source_id = part.id
+               JOIN usage_dailyusage u ON u.meter_id = m.id
+               WHERE part.part_of_id IS NOT NULL AND u.accelerator_hours <> 0 GROUP BY 1, 2, 3, 4"""
+        )
+        rows = cursor.fetchall()
+    for whole, month, project, is_shared, hours in rows:
+        owner = project or (SHARED_COST if is_shared else NOBODY)
+        of_month = found.setdefault(whole, {}).setdefault(month, {})
+        of_month[owner] = EXACT.add(of_month.get(owner, Decimal(0)), hours)
+    return found
+
+
+def shares_of(hours: Mapping[int, Decimal]) -> tuple[tuple[int, Decimal], ...]:
+    """The weights of one month; the projects first, so that the rest of a rounding falls to nobody's part."""
+    owners = sorted((owner for owner, held in hours.items() if held > 0), key=lambda owner: (owner <= 0, owner))
+    return tuple((owner, hours[owner]) for owner in owners)
+
+
+def rules_of_parts() -> list[Rule]:
+    """After all written rules: what holds accelerators in a split bill goes by the logs, in the months they tell of."""
+    return [
+        Rule(
+            id=0,
+            conditions=(HOLDS_ACCELERATORS,),
+            target=Target(shares=shares),
+            source_id=whole,
+            starts_on=month,
+            ends_on=Month.of(month).end,
+        )
+        for whole, months in sorted(hours_of_parts().items())
+        for month, hours in sorted(months.items())
+        if (shares := shares_of(hours))
+    ]
+
+
+def months_of_parts(hours: Hours) -> tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...]:
+    """The weights of each month, for a rule that says which other rows the logs split."""
+    return tuple(
+        (month, Month.of(month).end, shares) for month, held in sorted(hours.items()) if (shares := shares_of(held))
+    )
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one owner bears of a split bill's month; no project: shared, or nobody's."""
+
+    project: Project | None
+    is_shared: bool
+    hours: Decimal
+    share: Decimal
+
+
+def newest_split(source: Source) -> tuple[date | None, list[Part]]:
+    """The newest month that job logs tell of a bill, and how it is split, the greatest part first."""
+    months = hours_of_parts().get(source.pk, {})
+    if not months:
+        return None, []
+    month = max(months)
+    shares = shares_of(months[month])
+    whole = sum((hours for _owner, hours in shares), Decimal(0))
+    projects = Project.objects.select_related("team").in_bulk([owner for owner, _hours in shares if owner > 0])
+    found = [
+        Part(projects.get(owner), owner == SHARED_COST, hours, EXACT.divide(hours, whole)) for owner, hours in shares
+    ]
+    return month, sorted(found, key=lambda part: -part.hours)
