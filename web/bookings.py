@@ -41,7 +41,11 @@ KEPT_FOR = 3600
 CATEGORIES = [(str(cause), labels.CATEGORIES[cause]) for cause in CAUSES]
 TASK_TYPES = labels.choices(labels.TASK_TYPES)
 ANY = [("", gettext_lazy("any"))]
-STATES = [*ANY, ("standing", gettext_lazy("counts")), ("reversed", gettext_lazy("reversed, and reversals"))]
+STATES = [
+    *ANY,
+    ("standing", pgettext_lazy("of a booking", "counts")),
+    ("reversed", gettext_lazy("reversed, and reversals")),
+]
 
 
 def day_input() -> forms.DateInput:

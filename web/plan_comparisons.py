@@ -137,7 +137,9 @@ def reuse_or_pretrain(found: Found, money: Money, answer: Found) -> Comparison:
         "reuse_or_pretrain",
         say.reuse_or_pretrain(found, money),
         abs(gain),
-        note=_("Assumed: each task fine-tunes a reused model on 1 % of the pretraining tokens, against a head alone."),
+        note=_(
+            "Assumed: each task tunes a reused model on a hundredth of the pretraining tokens, against a head alone."
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from teams import permissions
 from teams.models import Project, User
@@ -27,7 +28,7 @@ class Run(models.Model):
     """One training job that reports metrics. `job` is what the scheduler's log calls it: their usage meets there."""
 
     class State(models.TextChoices):
-        RUNNING = "running", _("running")
+        RUNNING = "running", pgettext_lazy("of a run", "running")
         FINISHED = "finished", _("finished")
         FAILED = "failed", _("failed")
         STOPPED = "stopped", _("stopped")
