@@ -6,7 +6,7 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
-from api import bookings, budgets, closing, estimates, feeds, prices, projects, proposals, runs, tokens, usage
+from api import assets, bookings, budgets, closing, estimates, feeds, prices, projects, proposals, runs, tokens, usage
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
@@ -20,5 +20,6 @@ urlpatterns = [
     *feeds.urlpatterns,
     *runs.urlpatterns,
     *bookings.urlpatterns,
+    *assets.urlpatterns,
     *prices.urlpatterns,
 ]

@@ -62,6 +62,7 @@ PLACES: list[Place | None] = [
     Place("warning-list", _("Warnings"), ("warning", "flag"), warnings_unanswered, _("not answered yet")),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
+    Place("asset-list", _("Assets"), ("asset",)),
     Place("price-list", _("Prices"), ("price", "accelerator")),
     Place("closing", _("Closing"), ("closing",), may_see=permissions.may_see_all_usage),
     Place("activity", _("Activity"), ("activity",)),

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from budgets import approvers
+from budgets.assets import uses_without_clearance
 from budgets.evidence import evidence_of, like_runs
 from budgets.funding import Funding, LineDecision, asked_by_category, fundings
 from budgets.models import ApprovalStep, Decision, Proposal, ProposalVersion
@@ -162,6 +163,7 @@ def proposal_page(
         "form": form or (decision_form(asked, rows) if ground else None),
         "refused_outcome": outcome,
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
+        "unclear_assets": uses_without_clearance(found),
         "retrospective": Retrospective.objects.filter(proposal=found).first(),
         **what_may(request.user, found, versions),
     }
@@ -284,6 +286,9 @@ def what_may(user: User, found: Proposal, versions: Sequence[ProposalVersion]) -
         and not waits
         and (user == found.requester or permissions.may_fund(user, found.project.team)),
         "may_clone": writes,
+        "may_make_asset": found.state == Proposal.State.CLOSED
+        and permissions.may_transfer(user, found.project.team)
+        and not found.assets.exists(),
         "is_approved": approved,
         "is_own": user.pk in {found.requester_id, versions[0].submitted_by_id},
     }

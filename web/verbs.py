@@ -84,6 +84,12 @@ SENTENCES: dict[str, str | Promise] = {
     "threshold.stopped": _("{who} stopped watching {threshold}"),
     "money.transferred": _("{who} transferred {money} from {source} to {target}"),
     "money.released": _("{who} released {money} of {category}: {reason}"),
+    "asset.added": _("{who} made {subject} an asset: {money}"),
+    "asset.cleared": _("{who} said of {subject}: {new} (before: {old}): {reason}"),
+    "asset.used": _("{project} uses {subject} from {month} on, said {who}"),
+    "asset.use_ended": _("{project} uses {subject} no more from {month} on, said {who}"),
+    "asset.charged": _("{month} of {subject} was charged: {money}"),
+    "asset.charge_reversed": _("{who} took back what {subject} charged for {month}: {reason}"),
     "hold.ended": _("{who} let go what was held for the job {job}"),
     "proposal.created": _("{who} began {subject}"),
     "proposal.saved": _("{who} changed {subject}"),
@@ -194,6 +200,10 @@ def run_link(row: Activity) -> SafeString | str:
     return link("run", (slug,), slug or figures.NOTHING)
 
 
+def asset_link(row: Activity) -> SafeString | str:
+    return link("asset", (row.subject_id,), row.facts.get("name") or figures.NOTHING)
+
+
 def flag_link(row: Activity) -> SafeString | str:
     return link("flag", (row.subject_id,), category_of(row))
 
@@ -217,6 +227,7 @@ SUBJECTS: dict[str, Callable[[Activity], SafeString | str]] = {
     "teams.project": project_link,
     "budgets.proposal": proposal_link,
     "budgets.budgetline": line_link,
+    "budgets.asset": asset_link,
     "usage.import": import_link,
     "usage.run": run_link,
     "usage.booking": booking_link,

@@ -1,6 +1,7 @@
 """Django finds an app's models here: lines, proposals, approval, ledger."""
 
 from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delegation, InputComment
+from .assets import Asset, AssetCharge, AssetUse
 from .closing import ClosedCost, LineClosing
 from .holds import Hold
 from .ledger import ClosedPromise, Entry
@@ -11,6 +12,9 @@ __all__ = [
     "ApprovalRule",
     "ApprovalStep",
     "AskLine",
+    "Asset",
+    "AssetCharge",
+    "AssetUse",
     "BudgetLine",
     "ClosedCost",
     "ClosedPromise",
