@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task
+from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.rates import rent_rate
 from estimates.engine.sampling import Array
@@ -20,6 +20,7 @@ from estimates.engine.time import (
 
 pooled = has_rows("compute.pools")
 pooled_training = every(is_task(*TRAINING), pooled)
+pooled_building = every(is_task(*BUILDING), pooled)
 ROW = {"axis": "row"}
 
 
@@ -82,13 +83,13 @@ def slowest_pool_hours(pool_ideal_hours: Array, compute__pools__count: Array) ->
     return (pool_ideal_hours / compute__pools__count).max(axis=0)
 
 
-@elapsed_hours.variant(when=every(pooled, is_task("pretrain", "continued_pretrain", "finetune")))
+@elapsed_hours.variant(when=pooled_building)
 def elapsed_hours_of_pools(slowest_pool_hours: Array, model_error: Array, goodput: Array) -> Array:
     """The run ends when the slowest pool does."""
     return slowest_pool_hours * model_error / goodput
 
 
-@idle_accelerators.variant(when=pooled_training)
+@idle_accelerators.variant(when=pooled_building)
 def waiting_accelerators(
     accelerator_count: Array,
     accelerator_hours: Array,

@@ -186,6 +186,20 @@ def test_a_pool_that_is_given_too_much_makes_the_others_wait() -> None:
     assert p50(answered, "idle_accelerator_hours") == pytest.approx(slow * 20 - 3e21 / 2.5e14 / 3600 * 1.5)
 
 
+def test_the_rungs_of_an_ablation_use_all_pools_and_let_none_wait() -> None:
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 30, "mfu": 0.5},
+        {"accelerator": "a100-sxm-80gb", "peak_tflops": 250, "count": 20, "mfu": 0.5},
+    ]
+    rungs = [{"accelerator_hours": 100, "runs": 5}]
+    answered = estimated(pretrain(task="ablation", compute={"pools": pools}, experiments=rungs))
+
+    # 500 hours: 300 of them at 2, 200 at 1
+    assert p50(answered, "elapsed_hours") == 10
+    assert p50(answered, "idle_accelerator_hours") == 0
+    assert p50(answered, "experiments_cost") == pytest.approx(800)
+
+
 def test_sixteen_bytes_a_parameter_and_the_activations_must_fit() -> None:
     answered = estimated(pretrain(model=LAYERS))
 
