@@ -104,9 +104,11 @@ def experiments_power_cost(experiment_accelerator_hours: Array, power_line_rate:
 
 
 @cost("Idle cards", "闲置卡", HIDDEN, part="idle")
-def idle_cost(idle_accelerator_hours: Array, compute_line_rate: Array) -> Array:
-    """Spares and the unused cards of instances."""
-    return idle_accelerator_hours * compute_line_rate
+def idle_cost(
+    idle_accelerator_hours: Array, compute_line_rate: Array, rent_rate: Array, idle_rent_rate: Array
+) -> Array:
+    """Spares, the unused cards of instances, and pools that wait, each at its own rent."""
+    return idle_accelerator_hours * (compute_line_rate - rent_rate + idle_rent_rate)
 
 
 @cost("Power of idle cards", "闲置卡的电力", HIDDEN_POWER, part="idle")

@@ -20,6 +20,11 @@ def has_word(path: str, *words: str) -> Condition:
     return lambda plan: plan.text(path) in words
 
 
+def lacks_word(path: str, *words: str) -> Condition:
+    """The plan says none of these words at a path."""
+    return lambda plan: plan.text(path) not in words
+
+
 def is_off(part: str) -> Condition:
     """The plan switches a part off (`reliability: none`)."""
     return lambda plan: plan.is_off(part)

@@ -71,7 +71,7 @@ def _price_or_own_figure(context: Context, name: str) -> float | None:
 
 
 def _rent(case: Case) -> float | None:
-    rate = case.median("rent_rate")
+    rate = case.median("mean_rent_rate")
     if math.isfinite(rate) and rate > 0 and not case.has("depreciation_rate"):
         return rate
     return _price_or_own_figure(case.context, "price_on_demand")

@@ -51,6 +51,12 @@ def interconnect_within_compute(typical_interconnect_share: Array, compute_cost:
 
 
 @cost("Interconnect", "集群互联", TRAFFIC.but(spread="run_month_share"), part="interconnect")
-def interconnect_cost(total_accelerator_hours: Array, hourly_rate: Array, network__interconnect_share: Array) -> Array:
+def interconnect_cost(
+    total_accelerator_hours: Array,
+    hourly_rate: Array,
+    rent_rate: Array,
+    mean_rent_rate: Array,
+    network__interconnect_share: Array,
+) -> Array:
     """On top of the price of computing, where the plan says that the price leaves it out."""
-    return total_accelerator_hours * hourly_rate * network__interconnect_share
+    return total_accelerator_hours * (hourly_rate - rent_rate + mean_rent_rate) * network__interconnect_share

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task
+import numpy as np
+
+from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task, lacks_word
 from estimates.engine.graph import quantity
-from estimates.engine.rates import rent_rate
+from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
 from estimates.engine.sampling import Array
 from estimates.engine.time import (
     HOURS,
@@ -13,6 +15,7 @@ from estimates.engine.time import (
     TERA,
     accelerator_count,
     elapsed_hours,
+    equivalent_accelerator_hours,
     ideal_accelerator_hours,
     idle_accelerators,
     peak_flops_per_second,
@@ -111,5 +114,53 @@ def rent_rate_of_pools(
     pool_share: Array, pool_speed: Array, pool_price: Array, share_own: Array | float = 0.0
 ) -> Array:
     """By the hours that each pool works."""
-    hours = pool_share / pool_speed
-    return (1.0 - share_own) * (pool_price * hours).sum(axis=0) / hours.sum(axis=0)
+    return (1.0 - share_own) * mean_price(pool_share / pool_speed, pool_price)
+
+
+@quantity(
+    HOURS, "Ideal accelerator-hours that each pool waits", "各资源池等待卡时（理想）", when=pooled_building, **ROW
+)
+def pool_waiting_hours(slowest_pool_hours: Array, compute__pools__count: Array, pool_ideal_hours: Array) -> Array:
+    """What it is held until the slowest pool ends, and does not work."""
+    return np.maximum(slowest_pool_hours * compute__pools__count - pool_ideal_hours, 0.0)
+
+
+def idle_mean(waiting_hours: Array, of_pools: Array, spare_hours: Array | float, of_spares: Array) -> Array:
+    """A figure of idle hours: that of each pool where it waits, the common one for spares and where none is idle."""
+    waiting = waiting_hours.sum(axis=0)
+    whole = waiting + spare_hours
+    of_all = (waiting_hours * of_pools).sum(axis=0) + spare_hours * of_spares
+    return np.where(whole > whole * 0.0, of_all / whole, of_spares)
+
+
+@idle_rent_rate.variant(when=every(pooled_building, lacks_word("compute.mode", "own")))
+def idle_rent_rate_of_pools(
+    pool_waiting_hours: Array,
+    pool_price: Array,
+    slowest_pool_hours: Array,
+    rent_rate: Array,
+    share_own: Array | float = 0.0,
+    reliability__spare_count: Array | float = 0.0,
+) -> Array:
+    """Pools that wait at their price, spares at that of busy hours."""
+    spare_hours = slowest_pool_hours * reliability__spare_count
+    return idle_mean(pool_waiting_hours, (1.0 - share_own) * pool_price, spare_hours, rent_rate)
+
+
+@equivalent_accelerator_hours.variant(when=pooled_building)
+def equivalent_hours_of_pools(
+    total_accelerator_hours: Array,
+    idle_accelerator_hours: Array,
+    pool_waiting_hours: Array,
+    pool_peak_tflops: Array,
+    slowest_pool_hours: Array,
+    peak_flops_per_second: Array,
+    reference_peak_tflops: Array,
+    reliability__spare_count: Array | float = 0.0,
+) -> Array:
+    """Each pool by its own peak, those that wait too."""
+    spare_hours = slowest_pool_hours * reliability__spare_count
+    idle_peak = idle_mean(pool_waiting_hours, pool_peak_tflops * TERA, spare_hours, peak_flops_per_second)
+    busy_hours = total_accelerator_hours - idle_accelerator_hours
+    work = busy_hours * peak_flops_per_second + idle_accelerator_hours * idle_peak
+    return work / (reference_peak_tflops * TERA)

@@ -55,6 +55,29 @@ def rent_rate(
     return share_on_demand * on_demand_rate + share_committed * committed_rate + share_spot * spot_rate
 
 
+def mean_price(hours: Array, prices: Array) -> Array:
+    """Prices of rows by their hours; the plain mean where there are none."""
+    whole = hours.sum(axis=0)
+    return np.where(whole > whole * 0.0, (hours * prices).sum(axis=0) / whole, prices.mean(axis=0))
+
+
+@quantity(RATE, "Rent of an idle accelerator-hour", "闲置卡时租金")
+def idle_rent_rate(rent_rate: Array) -> Array:
+    """The same as of a busy one."""
+    return rent_rate
+
+
+@quantity(RATE, "Mean rent per accelerator-hour", "平均每卡时租金")
+def mean_rent_rate(
+    rent_rate: Array, idle_rent_rate: Array, total_accelerator_hours: Array, idle_accelerator_hours: Array | float = 0.0
+) -> Array:
+    """Of busy and idle hours together."""
+    idle_share = np.where(
+        total_accelerator_hours > total_accelerator_hours * 0.0, idle_accelerator_hours / total_accelerator_hours, 0.0
+    )
+    return rent_rate + (idle_rent_rate - rent_rate) * idle_share
+
+
 @quantity(RATE, "Depreciation per accelerator-hour", "每卡时折旧", when=owns())
 def depreciation_rate(price_capital: Array, compute__own__residual: Array, own_life_hours: Array) -> Array:
     """(capital − residual) ÷ hours of life."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from estimates.engine.compute_money import capital_outlay, useful_accelerator_hours
 from estimates.engine.conditions import every, has_rows, is_task, lacks
-from estimates.engine.rates import rent_rate
+from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
 from estimates.engine.sampling import Array
 from estimates.engine.schedule import run_month_share
 from estimates.engine.time import elapsed_hours, idle_accelerator_hours, total_accelerator_hours
@@ -38,10 +38,15 @@ def month_share_of_service(service_month_share: Array) -> Array:
 
 
 @rent_rate.variant(when=every(serving, has_rows("inference.tiers")))
-def rent_rate_of_tiers(held_accelerator_hours: Array, tier_price: Array) -> Array:
-    """Each tier at its price, by the hours it holds."""
-    by_tier = held_accelerator_hours.sum(axis=1)
-    return (by_tier * tier_price).sum(axis=0) / by_tier.sum(axis=0)
+def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_price: Array) -> Array:
+    """Each tier at its price, by the hours it works."""
+    return mean_price(worked_accelerator_hours.sum(axis=1), tier_price)
+
+
+@idle_rent_rate.variant(when=every(serving, has_rows("inference.tiers")))
+def idle_rent_rate_of_tiers(held_accelerator_hours: Array, worked_accelerator_hours: Array, tier_price: Array) -> Array:
+    """Each tier at its price, by the hours it holds and does not work."""
+    return mean_price((held_accelerator_hours - worked_accelerator_hours).sum(axis=1), tier_price)
 
 
 @useful_accelerator_hours.variant(when=embedding)

@@ -151,3 +151,15 @@ def test_embedding_is_one_forward_pass_over_the_corpus() -> None:
     document["compute"] = {"peak_tflops": 100, "mfu": 0.36, "count": 4, "price_per_accelerator_hour": 1}
 
     assert median(answer(document), "embedding_accelerator_hours") == pytest.approx(1e6 / 3600)
+
+
+def test_a_tier_works_and_idles_at_its_own_price() -> None:
+    tiers = [
+        {"name": "first", "share": 0.75, "price_per_accelerator_hour": 3},
+        {"name": "rest", "share": 0.25, "price_per_accelerator_hour": 1},
+    ]
+    found = answer(service(months=1, tiers=tiers))
+
+    # 1/30 of a card works: 0.025 in the first tier, 0.025 ÷ 3 in the rest; each holds one
+    assert median(found, "compute_cost") == pytest.approx(730.5 * (0.025 * 3 + 0.025 / 3))
+    assert median(found, "idle_cost") == pytest.approx(730.5 * (0.975 * 3 + 1 - 0.025 / 3))

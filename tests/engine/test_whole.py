@@ -186,6 +186,21 @@ def test_a_pool_that_is_given_too_much_makes_the_others_wait() -> None:
     assert p50(answered, "idle_accelerator_hours") == pytest.approx(slow * 20 - 3e21 / 2.5e14 / 3600 * 1.5)
 
 
+def test_a_pool_that_waits_costs_and_counts_what_it_is() -> None:
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 10, "mfu": 0.5, "share": 0.5},
+        {"accelerator": "a100-sxm-80gb", "peak_tflops": 500, "count": 10, "mfu": 0.5, "share": 0.5},
+    ]
+    answered = estimated(pretrain(compute={"pools": pools}, reliability={"goodput": 0.8}))
+
+    # the slow pool works 333.33 hours ÷ 0.8, ten cards at 1 an hour; the fast one half of it, at 2 an hour
+    held = 3e21 / 2.5e14 / 3600 / 0.8
+    assert p50(answered, "elapsed_hours") == pytest.approx(held / 10)
+    assert p50(answered, "idle_cost") == pytest.approx(held / 2 * 2)
+    assert p50(answered, "compute_cost") + p50(answered, "retries_cost") == pytest.approx(held * 1 + held / 2 * 2)
+    assert p50(answered, "equivalent_accelerator_hours") == pytest.approx(held * (1000 + 500) / 989)
+
+
 def test_the_rungs_of_an_ablation_use_all_pools_and_let_none_wait() -> None:
     pools = [
         {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 30, "mfu": 0.5},
