@@ -141,16 +141,16 @@ def committed_unused_cost(committed_unused: Array) -> Array:
     return committed_unused
 
 
-@quantity("money", "Money for wasted tokens", "浪费 token 的费用")
-def wasted_cost(wasted_tokens: Array, paid_tokens: Array, compute_cost: Array) -> Array:
-    """The share of computing that went into duplicates and low quality; it is within the total, not on top."""
-    return wasted_tokens / paid_tokens * compute_cost
+@quantity("money", "Money for wasted tokens", "浪费 token 的费用", when=is_task(*BUILDING))
+def wasted_cost(wasted_tokens: Array, paid_tokens: Array, accelerator_hours: Array, hourly_rate: Array) -> Array:
+    """The part of the main run that went into duplicates and low quality; it is within the total, not on top."""
+    return wasted_tokens / paid_tokens * accelerator_hours * hourly_rate
 
 
 @quantity("money", "Purchase of own cards", "自建购置支出")
-def capital_outlay(price_capital: Array, accelerator_count: Array, share_own: Array) -> Array:
-    """Paid at the start, whole; the total holds its depreciation instead."""
-    return price_capital * accelerator_count * share_own
+def capital_outlay(price_capital: Array, accelerator_count: Array, idle_accelerators: Array, share_own: Array) -> Array:
+    """Paid at the start, whole, those that stand idle too; the total holds its depreciation instead."""
+    return price_capital * (accelerator_count + idle_accelerators) * share_own
 
 
 @quantity("money", "Depreciation in the total", "总成本中的折旧")

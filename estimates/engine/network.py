@@ -45,9 +45,11 @@ def typical_interconnect_share(accelerator_count: Array, one_accelerator: float)
 
 
 @quantity("money", "Interconnect within the price of computing", "算力价格内含的互联成本", source=INTERCONNECT)
-def interconnect_within_compute(typical_interconnect_share: Array, compute_cost: Array) -> Array:
+def interconnect_within_compute(
+    typical_interconnect_share: Array, total_accelerator_hours: Array, compute_line_rate: Array
+) -> Array:
     """For information: rent and capital have it in them; it is not added."""
-    return typical_interconnect_share * compute_cost
+    return typical_interconnect_share * total_accelerator_hours * compute_line_rate
 
 
 @cost("Interconnect", "集群互联", TRAFFIC.but(spread="run_month_share"), part="interconnect")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from estimates.engine.compute_money import capital_outlay
 from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task, lacks_word
 from estimates.engine.graph import quantity
 from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
@@ -164,3 +165,14 @@ def equivalent_hours_of_pools(
     busy_hours = total_accelerator_hours - idle_accelerator_hours
     work = busy_hours * peak_flops_per_second + idle_accelerator_hours * idle_peak
     return work / (reference_peak_tflops * TERA)
+
+
+@capital_outlay.variant(when=pooled)
+def purchase_of_pools(
+    price_capital: Array,
+    accelerator_count: Array,
+    share_own: Array,
+    reliability__spare_count: Array | float = 0.0,
+) -> Array:
+    """All cards and their spares; those that wait are among them."""
+    return price_capital * (accelerator_count + reliability__spare_count) * share_own

@@ -92,3 +92,25 @@ def test_the_cash_flow_shows_the_purchase_at_the_start_and_no_depreciation() -> 
     assert sum(month["running"] for month in flow) == pytest.approx(
         estimated(own_plan())["cost"]["total"]["mean"] - HOURS / 0.8 / 0.8 * 0.60
     )
+
+
+def test_spares_and_the_rest_of_the_last_machine_are_bought_too() -> None:
+    spares = own_plan()
+    spares["reliability"] = {"goodput": 0.8, "spare_count": 2}
+    spares["compute"] = {**spares["compute"], "instance": {"name": "eight cards", "accelerators": 8}}
+
+    # 64 cards and 2 spares stand in 9 machines of 8
+    assert estimated(spares)["cash_flow"][0]["capital"] == pytest.approx(72 * 30_000)
+
+
+def test_wasted_tokens_cost_the_full_own_hour() -> None:
+    answered = estimated(own_plan(data__duplicate_share=0.1))
+
+    assert p50(answered, "wasted_cost") == pytest.approx(HOURS / 0.8 * 0.87 * 0.1)
+
+
+def test_the_interconnect_within_own_accelerators_is_a_share_of_what_they_cost() -> None:
+    answered = estimated(own_plan(compute__count=100))
+
+    # a hundred cards: 8 % of what they cost, without their power
+    assert p50(answered, "interconnect_within_compute") == pytest.approx(HOURS / 0.8 * 0.70 * 0.08)
