@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import models
@@ -110,6 +111,13 @@ class Measurement(models.Model):
 
     def __str__(self) -> str:
         return str(self.retrospective)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the computing came to: hours × what was paid for one."""
+        if self.accelerator_hours is None or self.price_per_accelerator_hour is None:
+            return None
+        return self.accelerator_hours * self.price_per_accelerator_hour
 
     @property
     def measured(self) -> Measured:

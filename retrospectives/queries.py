@@ -13,7 +13,7 @@ from estimates.models import Estimate
 from teams.models import User
 from usage.models import DailyUsage, RunMetric, Source
 
-from .models import Retrospective
+from .models import Measurement, Retrospective
 
 MFU_SERIES = r"(^|/)mfu$"
 
@@ -25,6 +25,20 @@ def retrospectives_of(user: User) -> QuerySet[Retrospective]:
         .select_related("project__team", "crossing__flag__line", "proposal", "owner")
         .annotate(actions_all=Count("actions"), actions_done=Count("actions", filter=Q(actions__done_at__isnull=False)))
         .order_by(F("closed_at").desc(nulls_first=True), "due_on", "id")
+    )
+
+
+def measured_like(proposal: Proposal, user: User, *, most: int = 5) -> list[Measurement]:
+    """What was measured of finished work of the same task, newest first: what a closed retrospective stands by."""
+    closed = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.CLOSED)
+    same_task = Q(retrospective__proposal__task_type=proposal.task_type) | Q(
+        retrospective__proposal__isnull=True, retrospective__project__task_type=proposal.task_type
+    )
+    return list(
+        Measurement.objects.filter(same_task, retrospective__in=closed, accelerator_hours__gt=0)
+        .exclude(retrospective__proposal=proposal)
+        .select_related("retrospective__project")
+        .order_by("-retrospective__closed_at")[:most]
     )
 
 

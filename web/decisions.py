@@ -22,14 +22,16 @@ from budgets.assets import uses_without_clearance
 from budgets.evidence import evidence_of, like_runs
 from budgets.funding import Funding, LineDecision, asked_by_category, fundings
 from budgets.models import ApprovalStep, Decision, Proposal, ProposalVersion
+from budgets.precedents import Why, precedents, reusable_assets
 from budgets.queries import approved_before
 from budgets.services import approval
 from budgets.services.proposals import WRITABLE
 from budgets.versions import VersionDifference, ask_at_todays_prices, leaves, version_before, version_difference
 from core.errors import DomainError
-from core.vocabulary import Category
+from core.vocabulary import Category, TaskType
 from overruns.queries import latest_forecasts
 from retrospectives.models import Retrospective
+from retrospectives.queries import measured_like
 from teams import labels, permissions
 from teams.models import Organisation, User
 from web.charts.breakdown import Outcome
@@ -48,6 +50,13 @@ CAUSE_WORDS = {
     "efficiency": gettext_lazy("Efficiency"),
     "price": gettext_lazy("Prices"),
     "rest": gettext_lazy("Contingency and level"),
+}
+
+
+LIKE = {
+    Why.PLAN: gettext_lazy("the same plan"),
+    Why.NAME: gettext_lazy("the same name"),
+    Why.SIZE: gettext_lazy("same task and size of model"),
 }
 
 
@@ -148,7 +157,6 @@ def proposal_page(
         "difference": difference_words(before, version),
         "fundings": rows,
         "new_money": sum((row.funding.new_money for row in rows), ZERO),
-        "evidence": evidence_of(version),
         "today": ask_at_todays_prices(version, today=today) if step else None,
         "history": history_of(version.estimate),
         "plan_text": yaml_of(version.estimate.plan),
@@ -163,11 +171,26 @@ def proposal_page(
         "form": form or (decision_form(asked, rows) if ground else None),
         "refused_outcome": outcome,
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
+        **evidence_words(version, request.user),
         "unclear_assets": uses_without_clearance(found),
         "retrospective": Retrospective.objects.filter(proposal=found).first(),
         **what_may(request.user, found, versions),
     }
     return render(request, "web/proposals/proposal.html", words, status=422 if form is not None else 200)
+
+
+def evidence_words(version: ProposalVersion, user: User) -> dict[str, Any]:
+    """What an approver looks for, beside the estimate: what was done before, what reuse would cost, what waits."""
+    found = version.proposal
+    compared = (version.estimate.answer.get("comparisons") or {}).get("reuse_or_pretrain")
+    is_pretraining = found.task_type == TaskType.PRETRAIN
+    return {
+        "evidence": evidence_of(version),
+        "precedents": [{"found": each, "why": LIKE[each.why]} for each in precedents(version, user)],
+        "reuse": compared if is_pretraining else None,
+        "reusable": reusable_assets(found, user),
+        "measured": measured_like(found, user),
+    }
 
 
 def chosen_version(versions: Sequence[ProposalVersion], wanted: str) -> ProposalVersion:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from budgets import decision_times
 from budgets.models import BudgetLine, Proposal, ProposalVersion
 from budgets.queries import line_statuses, proposals_waiting_for
 from budgets.services import proposals as services
@@ -108,6 +109,20 @@ def writable_projects(user: User) -> QuerySet[Project]:
         membership.team_id for membership in user.memberships.all() if membership.role in (Role.MEMBER, Role.MANAGER)
     ]
     return Project.objects.active().filter(team__in=teams).select_related("team")
+
+
+@login_required
+def decision_times_page(request: PersonRequest) -> HttpResponse:
+    """How long decisions take, by team and month, and what waits now."""
+    now = timezone.now()
+    steps = Paginator(decision_times.waiting_steps(request.user), PAGE_LENGTH).get_page(request.GET.get("page"))
+    words = {
+        "months": [month.start for month in decision_times.months_shown(now)],
+        "teams": decision_times.decision_times(request.user, now=now),
+        "page": steps,
+        "now": now,
+    }
+    return render(request, "web/proposals/times.html", words)
 
 
 # ---- writing
@@ -330,6 +345,7 @@ def proposal_clone(request: PersonRequest, number: int) -> HttpResponse:
 
 urlpatterns = [
     path("proposals/", proposal_list, name="proposal-list"),
+    path("proposals/times/", decision_times_page, name="proposal-times"),
     path("proposals/new/", proposal_new, name="proposal-new"),
     path("proposals/preview/<slug:slug>/", proposal_preview, name="proposal-preview"),
     path("proposals/<int:number>/", decisions.proposal, name="proposal"),
