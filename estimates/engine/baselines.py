@@ -209,6 +209,8 @@ RESIDUALS = {
 
 def published_residual(plan: Plan) -> Known:
     """How far published hours lie from estimates made this way, as σ of the logarithm."""
+    if any(isinstance(pool.get("mfu"), Range) for pool in plan.rows("compute.pools")):
+        return RESIDUALS["compute.mfu"]
     for path, known in RESIDUALS.items():
         if path in plan.given and isinstance(plan.inputs.get(path), Range):
             return known

@@ -27,6 +27,12 @@ def codes(document: Any) -> dict[str, str]:
     return {path: fault.code for path, fault in faults(document).items()}
 
 
+def two_pools(first: dict[str, Any] | None = None, **compute: Any) -> dict[str, Any]:
+    """A plan on two unlike pools, with more keys on the first, and beside them."""
+    pools = [{"accelerator": "l4", "count": 8, **(first or {})}, {"accelerator": "a10g", "count": 8}]
+    return small_plan(compute={"pools": pools, **compute})
+
+
 def test_all_faults_come_in_one_answer() -> None:
     document = small_plan(
         curency="USD",
@@ -207,6 +213,7 @@ def test_rows_are_checked_cell_by_cell() -> None:
         (small_plan(acceptance={"metric": "MMLU"}), {"acceptance.at_least"}),
         (small_plan(acceptance={"at_least": 0.6}), {"acceptance.metric"}),
         (small_plan(compute={"pools": [{"accelerator": "l4"}]}), {"compute.pools.0.count"}),
+        (two_pools({"mfu": 0.4}), {"compute.pools.1.mfu"}),
     ],
 )
 def test_what_a_task_cannot_do_without_is_asked_for(document: dict, missing: set[str]) -> None:
@@ -228,6 +235,11 @@ def test_what_a_task_cannot_do_without_is_asked_for(document: dict, missing: set
         (small_plan(model__stages=[{"parameters": 1e9, "tokens": 1e12}]), "data.tokens"),
         (small_plan(training_flops=1e22, model__flops_per_parameter_token=6), "model.flops_per_parameter_token"),
         (small_plan(compute__pools=[{"accelerator": "l4", "count": 8}]), "compute.accelerator"),
+        (two_pools(tokens_per_second_per_accelerator=14000), "compute.tokens_per_second_per_accelerator"),
+        (two_pools(tflops_per_accelerator=147), "compute.tflops_per_accelerator"),
+        (two_pools(paid_mfu=0.3), "compute.paid_mfu"),
+        (two_pools(instance={"name": "p5.48xlarge", "accelerators": 8}), "compute.instance"),
+        (two_pools(committed={"count": 8, "hours": 100}), "compute.committed"),
     ],
 )
 def test_two_ways_to_say_one_thing_exclude_each_other(document: dict, path: str) -> None:

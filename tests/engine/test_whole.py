@@ -201,6 +201,23 @@ def test_a_pool_that_waits_costs_and_counts_what_it_is() -> None:
     assert p50(answered, "equivalent_accelerator_hours") == pytest.approx(held * (1000 + 500) / 989)
 
 
+def test_pools_without_an_mfu_take_the_paid_hours_of_published_runs() -> None:
+    compute = {"pools": [{"accelerator": "h100-sxm-80gb", "count": 64}]}
+    document = pretrain(model={**LAYERS, "parameters": 7e9}, compute=compute, reliability={"goodput": 0.8})
+
+    # 28.2 % of paid hours: attention and lost time are in the figure
+    paid = 6 * 7e9 * 1e12 / 989e12 / 0.282 / 3600
+    assert p50(estimated(document), "accelerator_hours") == pytest.approx(paid, rel=1e-4)
+
+
+def test_the_typed_mfu_of_a_pool_does_not_feign_certainty() -> None:
+    pools = [{"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 64, "mfu": 0.5}]
+    hours = estimated(pretrain(compute={"pools": pools}, model_error={}))["quantities"]["accelerator_hours"]
+
+    # σ of 0.08: 10.8 % above the median at P90
+    assert hours["p90"] / hours["p50"] == pytest.approx(1.108, abs=0.001)
+
+
 def test_the_rungs_of_an_ablation_use_all_pools_and_let_none_wait() -> None:
     pools = [
         {"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 30, "mfu": 0.5},
