@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import environ
@@ -210,9 +211,17 @@ CELERY_BEAT_SCHEDULE = {
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},
-    "deliver the outbox": {"task": "teams.tasks.deliver_outbox", "schedule": 5.0},
+    "deliver the outbox": {"task": "teams.tasks.deliver_outbox", "schedule": 5.0, "options": {"expires": 30}},
+    "deliver to webhooks": {"task": "teams.tasks.deliver_webhooks", "schedule": 5.0, "options": {"expires": 30}},
 }
 """The clock takes up what is left as rows, so that a lost broker message loses nothing."""
+
+WEBHOOK_NETWORKS = env.list("HEADROOM_WEBHOOK_NETWORKS", default=[])
+"""Private networks that webhooks may reach, such as 10.20.0.0/16. Empty: none."""
+try:
+    [ip_network(network) for network in WEBHOOK_NETWORKS]
+except ValueError as error:
+    raise ImproperlyConfigured(f"HEADROOM_WEBHOOK_NETWORKS: {error}") from error
 
 CAN_START_WITHOUT_LINE = env.str("CAN_START_WITHOUT_LINE", default="warn")
 """What a job hears whose project has no budget line for it: `warn` lets it run (fail open), `no` does not."""

@@ -79,6 +79,8 @@ def word_of(flag: Flag, share: Decimal, passes_on: date | None, people: list[Use
         project=line.project,
         url=reverse("flag", args=[flag.pk]),
         email=True,
+        is_warning=True,
+        is_urgent=flag.is_overrun,
         facts={
             "category": line.category,
             "task_type": line.task_type,

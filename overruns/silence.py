@@ -78,6 +78,7 @@ def tell(begun: Iterable[LineSilence]) -> None:
             project=project,
             url=reverse("project", args=[project.slug]),
             email=True,
+            is_warning=True,
             facts={
                 "categories": sorted({silence.line.category for silence in silences}),
                 "known_until": min(silence.known_until for silence in silences).strftime("%Y-%m-%d %H:%M UTC"),

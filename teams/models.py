@@ -23,6 +23,8 @@ from core.vocabulary import TaskType
 from . import labels
 from .delivery.models import Notification as Notification
 from .delivery.models import OutboxMessage as OutboxMessage
+from .delivery.models import QuietProject as QuietProject
+from .delivery.models import Webhook as Webhook
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser

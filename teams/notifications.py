@@ -10,7 +10,7 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from .activity import as_json
-from .models import Notification, OutboxMessage, Project, User
+from .models import Notification, OutboxMessage, Project, User, Webhook
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,9 @@ class Word:
     url: str = ""
     email: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
+    is_warning: bool = False
+    """Goes to webhooks too, and stays in the house where its project is kept quiet, unless it is urgent."""
+    is_urgent: bool = False
 
 
 def notify(
@@ -42,17 +45,29 @@ def notify(
 
 
 def notify_all(words: Iterable[Word]) -> list[Notification]:
-    """Tell many things at once, each to its people, in two writes."""
-    notifications, letters = [], []
-    for word in words:
+    """Tell many things at once, each to its people and webhooks, in two writes."""
+    said = list(words)
+    webhooks = active_webhooks() if any(word.is_warning for word in said) else []
+    notifications, messages = [], []
+    for word in said:
         kept = {name: as_json(value) for name, value in word.facts.items()}
         about: dict[str, Any] = {"kind": word.kind, "project": word.project, "url": word.url, "facts": kept}
         people = {person.pk: person for person in word.people}.values()
         notifications += [Notification(user=person, **about) for person in people]
+        about["is_urgent"] = word.is_urgent or not word.is_warning
         if word.email:
-            letters += [OutboxMessage(person=person, **about) for person in people]
-    OutboxMessage.objects.bulk_create(letters)
+            messages += [OutboxMessage(person=person, **about) for person in people]
+        if word.is_warning:
+            team = word.project.team_id if word.project else None
+            messages += [
+                OutboxMessage(webhook=webhook, **about) for webhook in webhooks if webhook.team_id in (None, team)
+            ]
+    OutboxMessage.objects.bulk_create(messages)
     return Notification.objects.bulk_create(notifications)
+
+
+def active_webhooks() -> list[Webhook]:
+    return list(Webhook.objects.active().order_by("pk"))
 
 
 def headline(notification: Notification) -> str:

@@ -3,16 +3,22 @@ twice; a worker that died while sending leaves a claim that runs out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.core.mail import EmailMultiAlternatives
 from django.db.models import F, QuerySet
 
-from .delivery.letters import letter_of
-from .models import OutboxMessage
+from core.errors import DomainError
+
+from .delivery.letters import letter_of, told_of
+from .delivery.payloads import payload_for, refusal_of
+from .delivery.posting import NotAccepted, post
+from .models import Organisation, OutboxMessage, QuietProject, User, Webhook
 
 CLAIM = timedelta(minutes=2)
 ATTEMPTS = 8
+AT_ONCE = 500
 
 
 def due_messages(now: datetime) -> QuerySet[OutboxMessage]:
@@ -21,9 +27,35 @@ def due_messages(now: datetime) -> QuerySet[OutboxMessage]:
     return OutboxMessage.objects.filter(state__in=open_states, next_attempt_at__lte=now).order_by("id")
 
 
-def deliver_due(now: datetime, *, limit: int = 500) -> int:
-    """Send what is due; answers how many messages went out."""
-    return sum(deliver(message, now) for message in due_messages(now).select_related("person", "project")[:limit])
+def deliver_due(now: datetime) -> int:
+    """Send the e-mails that are due; answers how many went out."""
+    keep_quiet(now)
+    due = due_messages(now).filter(person__isnull=False).select_related("person", "project")
+    return sum(deliver(message, now) for message in due[:AT_ONCE])
+
+
+def deliver_due_webhooks(now: datetime) -> int:
+    """Post what is due. A webhook that fails is left alone until its message is due again, so that one that hangs
+    does not hold up the others for long."""
+    keep_quiet(now)
+    due = due_messages(now).filter(webhook__disabled_at__isnull=True, webhook__isnull=False)
+    failed: set[int | None] = set()
+    sent = 0
+    for message in due.select_related("webhook", "project__team")[:AT_ONCE]:
+        if message.webhook_id in failed:
+            continue
+        if deliver(message, now):
+            sent += 1
+        else:
+            failed.add(message.webhook_id)
+    return sent
+
+
+def keep_quiet(now: datetime) -> int:
+    """What is due for projects that are kept quiet stays in the house."""
+    quiet = QuietProject.objects.filter(until__gt=Organisation.current().today(now))
+    due = due_messages(now).filter(is_urgent=False, project__in=quiet.values("project"))
+    return due.update(state=OutboxMessage.State.QUIET)
 
 
 def deliver(message: OutboxMessage, now: datetime) -> bool:
@@ -32,19 +64,37 @@ def deliver(message: OutboxMessage, now: datetime) -> bool:
     if not claimed.update(state=OutboxMessage.State.SENDING, attempts=F("attempts") + 1, next_attempt_at=now + CLAIM):
         return False
     try:
-        send(message)
-    except OSError as error:  # what mail back ends raise for every network and protocol fault
+        if message.webhook:
+            post_to(message.webhook, message, now)
+        elif message.person:
+            send(message, message.person)
+    except (OSError, DomainError) as error:  # what mail back ends and sockets raise for every network fault
         postpone(message, now, error)
         return False
     OutboxMessage.objects.filter(pk=message.pk).update(state=OutboxMessage.State.SENT, sent_at=now, error="")
     return True
 
 
-def send(message: OutboxMessage) -> None:
-    written = letter_of(message)
+def send(message: OutboxMessage, person: User) -> None:
+    written = letter_of(message, person)
     letter = EmailMultiAlternatives(written.subject, written.text, to=[written.recipient])
     letter.attach_alternative(written.html, "text/html")
     letter.send()
+
+
+def post_to(webhook: Webhook, message: OutboxMessage, now: datetime) -> None:
+    """Send to a webhook; NotAccepted where it does not take it."""
+    payload = payload_for(
+        webhook.form,
+        told_of(message, webhook),
+        secret=webhook.secret,
+        timestamp=int(now.timestamp()),
+        language=webhook.language,
+    )
+    answer = post(webhook.url, payload.body, payload.headers)
+    refusal = refusal_of(webhook.form, answer.status, answer.body)
+    if refusal:
+        raise NotAccepted(refusal)
 
 
 def postpone(message: OutboxMessage, now: datetime, error: Exception) -> None:
@@ -55,3 +105,9 @@ def postpone(message: OutboxMessage, now: datetime, error: Exception) -> None:
         next_attempt_at=now + timedelta(minutes=2**attempts),
         error=str(error)[:2000],
     )
+
+
+def send_again(messages: Iterable[OutboxMessage], now: datetime) -> int:
+    """Messages that were given up get all their attempts once more."""
+    again = OutboxMessage.objects.filter(pk__in=[message.pk for message in messages], state=OutboxMessage.State.DEAD)
+    return again.update(state=OutboxMessage.State.WAITING, attempts=0, next_attempt_at=now, error="")

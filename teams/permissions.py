@@ -85,6 +85,16 @@ def may_confirm_bookings(user: User) -> bool:
     return has_role(user, Role.FINANCE)
 
 
+def may_keep_webhooks(user: User, team: Team | None) -> bool:
+    """Say where warnings go outside: managers for their team, finance for all."""
+    return has_role(user, Role.FINANCE, team) or (team is not None and has_role(user, Role.MANAGER, team))
+
+
+def may_keep_quiet(user: User, team: Team) -> bool:
+    """Keep the warnings of a project in the house for some days: managers of the team, finance."""
+    return has_role(user, Role.MANAGER, team) or has_role(user, Role.FINANCE, team)
+
+
 def may_see_all_usage(user: User) -> bool:
     """Usage that no project owns is shown to whoever has a role in the whole organisation."""
     return user.is_active and user.sees_every_team()

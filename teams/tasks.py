@@ -11,3 +11,8 @@ from . import outbox
 @shared_task
 def deliver_outbox() -> None:
     outbox.deliver_due(timezone.now())
+
+
+@shared_task
+def deliver_webhooks() -> None:
+    outbox.deliver_due_webhooks(timezone.now())

@@ -8,5 +8,5 @@ from teams.models import OutboxMessage, User
 
 def letters(to: User | None = None) -> list[Letter]:
     """Those to a person, or all, the oldest first."""
-    waiting = OutboxMessage.objects.select_related("person", "project").order_by("pk")
-    return [letter_of(message) for message in (waiting.filter(person=to) if to else waiting)]
+    waiting = OutboxMessage.objects.filter(person__isnull=False).select_related("person", "project").order_by("pk")
+    return [letter_of(message, message.person) for message in (waiting.filter(person=to) if to else waiting)]

@@ -89,6 +89,7 @@ def tell(begun: list[Silence]) -> None:
             kind="source_silent",
             url=reverse("source", args=[silence.source.slug]),
             email=True,
+            is_warning=True,
             facts={
                 "source": silence.source.name,
                 "hours": silence.source.silent_after_hours,

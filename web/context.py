@@ -59,7 +59,7 @@ PLACES: list[Place | None] = [
     Place("proposal-list", _("Proposals"), ("proposal", "plan"), decisions_waiting, _("wait for your decision")),
     Place("usage", _("Usage"), ("usage", "import", "rule", "source", "booking", "recurring")),
     Place("run-list", _("Runs"), ("run",)),
-    Place("warning-list", _("Warnings"), ("warning", "flag"), warnings_unanswered, _("not answered yet")),
+    Place("warning-list", _("Warnings"), ("warning", "flag", "webhook"), warnings_unanswered, _("not answered yet")),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
     Place("asset-list", _("Assets"), ("asset",)),

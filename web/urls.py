@@ -24,6 +24,7 @@ from web import (
     statements,
     usage,
     warnings,
+    webhooks,
 )
 
 urlpatterns = [
@@ -44,6 +45,7 @@ urlpatterns = [
     *prices.urlpatterns,
     *baselines.urlpatterns,
     *warnings.urlpatterns,
+    *webhooks.urlpatterns,
     *retrospectives.urlpatterns,
     *closing.urlpatterns,
     *activity.urlpatterns,

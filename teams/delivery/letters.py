@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from .models import OutboxMessage
+from .models import OutboxMessage, Webhook
+from .payloads import Told
+
+if TYPE_CHECKING:
+    from teams.models import User
 
 
 @dataclass(frozen=True)
@@ -21,9 +26,8 @@ class Letter:
     html: str
 
 
-def letter_of(message: OutboxMessage) -> Letter:
+def letter_of(message: OutboxMessage, person: User) -> Letter:
     """The e-mail that a message is, as its reader reads it now."""
-    person = message.person
     words = {"person": person, "project": message.project, "url": address_of(message), **message.facts}
     with translation.override(person.language):
         return Letter(
@@ -36,3 +40,22 @@ def letter_of(message: OutboxMessage) -> Letter:
 
 def address_of(message: OutboxMessage) -> str:
     return settings.SITE_URL.rstrip("/") + message.url
+
+
+def told_of(message: OutboxMessage, webhook: Webhook) -> Told:
+    """What a webhook is told, in its language: the subject, and the words of the letter without greeting and link."""
+    about = {"project": message.project, "url": "", "person": "", **message.facts}
+    with translation.override(webhook.language):
+        title = " ".join(render_to_string(f"notifications/{message.kind}.subject.txt", about).split())
+        text = render_to_string(f"notifications/{message.kind}.txt", about)
+    project = message.project
+    return Told(
+        number=message.pk,
+        kind=message.kind,
+        title=title,
+        text="\n".join(paragraph.strip() for paragraph in text.split("\n\n")[1:] if paragraph.strip()),
+        url=address_of(message),
+        project={"slug": project.slug, "name": project.name, "team": project.team.slug} if project else None,
+        facts=message.facts,
+        at=message.created_at.isoformat(),
+    )
