@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import Group
 from django.utils.translation import gettext_lazy as _
 
 from .models import CostCentre, ExchangeRate, Membership, Organisation, OutboxMessage, Project, Team, User
+
+admin.site.unregister(Group)  # people hold roles
 
 
 class MembershipInline(admin.TabularInline):
@@ -24,7 +27,7 @@ class PersonAdmin(UserAdmin):
     fieldsets = (
         (None, {"fields": ("email", "password")}),
         (_("Person"), {"fields": ("name", "language", "theme")}),
-        (_("Access"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
+        (_("Access"), {"fields": ("is_active", "is_staff", "is_superuser", "user_permissions")}),
     )
     add_fieldsets = ((None, {"fields": ("email", "name", "password1", "password2")}),)
 

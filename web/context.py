@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from django.http import HttpRequest
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
@@ -20,7 +20,7 @@ from web.requests import PersonRequest
 
 @dataclass(frozen=True)
 class Place:
-    """A link of the rail; `pages` are the beginnings of the names of the addresses that belong to it."""
+    """A link of the rail or a tab of such a place; `pages` are the beginnings of the names of its addresses."""
 
     name: str
     label: str | Promise
@@ -28,6 +28,13 @@ class Place:
     count: Callable[[User], int] | None = None
     count_label: str | Promise = ""
     may_see: Callable[[User], bool] | None = None
+    tabs: tuple[Place, ...] = ()
+
+    def is_shown_to(self, user: User) -> bool:
+        return self.may_see is None or self.may_see(user)
+
+    def is_around(self, page: str) -> bool:
+        return page.startswith(self.pages) or any(tab.is_around(page) for tab in self.tabs)
 
 
 @dataclass(frozen=True)
@@ -53,18 +60,38 @@ def notifications_unread(user: User) -> int:
     return Notification.objects.filter(user=user, read_at=None).count()
 
 
+USAGE = (
+    Place("usage", _("Overview"), ("usage",)),
+    Place("import-list", _("Imports"), ("import",), may_see=permissions.may_see_all_usage),
+    Place("source-list", _("Sources"), ("source", "mapping", "period"), may_see=permissions.may_see_all_usage),
+    Place("rule-list", _("Allocation"), ("rule", "reassign", "unallocated"), may_see=permissions.may_see_all_usage),
+    Place("service-list", _("Services"), ("service",)),
+    Place("storage", _("Storage"), ("storage",), may_see=permissions.may_see_all_usage),
+)
+BOOKS = (
+    Place("booking-list", _("Bookings"), ("booking",)),
+    Place("recurring-list", _("Every month"), ("recurring",)),
+    Place("statement-list", _("Statements"), ("statement",)),
+    Place("restatement-list", _("Restatements"), ("restatement",)),
+    Place("closing", _("Closing"), ("closing",), may_see=permissions.may_see_all_usage),
+)
 PLACES: list[Place | None] = [
     Place("home", _("Home"), ("home",)),
     Place("project-list", _("Projects"), ("project", "line")),
     Place("proposal-list", _("Proposals"), ("proposal", "plan"), decisions_waiting, _("wait for your decision")),
-    Place("usage", _("Usage"), ("usage", "import", "rule", "source", "booking", "recurring")),
+    Place("usage", _("Usage"), ("usage",), tabs=USAGE),
     Place("run-list", _("Runs"), ("run",)),
     Place("warning-list", _("Warnings"), ("warning", "flag", "webhook"), warnings_unanswered, _("not answered yet")),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
     Place("asset-list", _("Assets"), ("asset",)),
-    Place("price-list", _("Prices"), ("price", "accelerator")),
-    Place("closing", _("Closing"), ("closing",), may_see=permissions.may_see_all_usage),
+    Place("booking-list", _("Books"), (), tabs=BOOKS),
+    Place(
+        "price-list",
+        _("Prices"),
+        ("price",),
+        tabs=(Place("price-list", _("Prices"), ("price",)), Place("baseline-list", _("Baselines"), ("baseline",))),
+    ),
     Place("activity", _("Activity"), ("activity",)),
 ]
 """None is the line between daily work and reference."""
@@ -77,28 +104,32 @@ def frame(request: HttpRequest) -> dict[str, object]:
         return {}
     return {
         "rail": SimpleLazyObject(lambda: rail(cast(PersonRequest, request))),
+        "tabs": SimpleLazyObject(lambda: tabs(cast(PersonRequest, request))),
         "unread": SimpleLazyObject(lambda: notifications_unread(user)),
     }
 
 
 def rail(request: PersonRequest) -> list[Link | None]:
-    links: list[Link | None] = []
-    for place in PLACES:
-        if place and place.may_see and not place.may_see(request.user):
-            continue
-        try:
-            links.append(link_to(place, request) if place else None)
-        except NoReverseMatch:
-            continue
-    return links
+    shown = [place for place in PLACES if place is None or place.is_shown_to(request.user)]
+    return [link_to(place, request) if place else None for place in shown]
+
+
+def tabs(request: PersonRequest) -> list[Link]:
+    """The other parts of the place this page belongs to."""
+    here = page_of(request)
+    around = next((place for place in PLACES if place and here and place.is_around(here)), None)
+    return [link_to(tab, request) for tab in around.tabs if tab.is_shown_to(request.user)] if around else []
+
+
+def page_of(request: PersonRequest) -> str:
+    return (request.resolver_match.url_name or "") if request.resolver_match else ""
 
 
 def link_to(place: Place, request: PersonRequest) -> Link:
-    here = (request.resolver_match.url_name or "") if request.resolver_match else ""
     return Link(
         url=reverse(place.name),
         label=place.label,
-        current=here.startswith(place.pages),
+        current=place.is_around(page_of(request)),
         count=place.count(request.user) if place.count else 0,
         count_label=place.count_label,
     )

@@ -56,7 +56,8 @@ class MonthForm(forms.Form):
 @login_required
 def usage(request: PersonRequest) -> HttpResponse:
     """The cost of a month by project and category, with what is shared and what no rule placed."""
-    today = Organisation.current().today(timezone.now())
+    organisation = Organisation.current()
+    today = organisation.today(timezone.now())
     form = MonthForm(request.GET)
     chosen = form.cleaned_data if form.is_valid() else {}
     month = chosen.get("month") or newest_month(today)
@@ -65,11 +66,12 @@ def usage(request: PersonRequest) -> HttpResponse:
     known_at = restatements.end_of(known_on) if known_on else None
     sees_all = permissions.may_see_all_usage(request.user)
     projects = None if sees_all else list(Project.objects.visible_to(request.user).values_list("pk", flat=True))
+    costs = overview.costs_of_days(month.start, month.end, basis=basis, projects=projects, known_at=known_at)
     words = {
         "form": MonthForm(initial={"month": str(month), "basis": basis, "known_on": known_on}),
         "month": month.start,
         "known_on": known_on,
-        "costs": overview.costs_of_days(month.start, month.end, basis=basis, projects=projects, known_at=known_at),
+        "costs": sorted(costs, key=lambda cost: cost.currency != organisation.currency),
         "accruals": [] if known_at else accruals.accruals_of_month(month, today=today, basis=basis, projects=projects),
         "categories": [(str(category), label) for category, label in labels.CATEGORIES.items()],
         "sees_all": sees_all,

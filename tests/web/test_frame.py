@@ -57,6 +57,55 @@ def test_what_is_vendored_has_its_licence_beside_it():
     assert (ROOT / "static/icons/LICENSE").is_file()
 
 
+def links_of(part: str, page: str) -> dict[str, str]:
+    """Where the links of the rail or of the tabs lead, by their words."""
+    found = re.search(rf'<nav class="{part}".*?</nav>', page, re.DOTALL)
+    links = re.findall(r'<a[^>]*href="([^"]*)"[^>]*>([^<]*)', found[0]) if found else []
+    return {words: address for address, words in links}
+
+
+def current_of(part: str, page: str) -> list[str]:
+    found = re.search(rf'<nav class="{part}".*?</nav>', page, re.DOTALL)
+    return re.findall(r'aria-current="page">([^<]*)', found[0]) if found else []
+
+
+def test_finance_finds_the_closing_among_the_books(client, stage):
+    client.force_login(stage.finance)
+
+    home = client.get("/").content.decode()
+    books = client.get(links_of("rail-links", home)["Books"]).content.decode()
+
+    assert links_of("tabs", home) == {}
+    assert links_of("tabs", books) == {
+        "Bookings": "/usage/bookings/",
+        "Every month": "/usage/recurring/",
+        "Statements": "/usage/statements/",
+        "Restatements": "/usage/restatements/",
+        "Closing": "/closing/",
+    }
+
+
+def test_tabs_lead_a_member_only_where_a_member_may_go(client, stage):
+    client.force_login(stage.alice)
+
+    usage = links_of("tabs", client.get("/usage/").content.decode())
+    books = links_of("tabs", client.get("/usage/bookings/").content.decode())
+
+    assert list(usage) == ["Overview", "Services"]
+    assert "Closing" not in books
+    for address in [*usage.values(), *books.values()]:
+        assert client.get(address).status_code == 200
+
+
+def test_a_page_within_a_tab_marks_its_tab_and_its_place(client, stage):
+    client.force_login(stage.operator)
+
+    page = client.get("/usage/reassignments/").content.decode()
+
+    assert current_of("rail-links", page) == ["Usage"]
+    assert current_of("tabs", page) == ["Allocation"]
+
+
 def test_the_first_view_is_small_when_compressed(client, stage):
     import gzip
 
