@@ -141,7 +141,7 @@ class EstimatesView(APIView):
         parameters=[OpenApiParameter("before", int), OpenApiParameter("project", str), OpenApiParameter("state", str)],
     )
     def get(self, request: SignedInRequest) -> Response:
-        found = Estimate.objects.visible_to(request.user).select_related("project").defer("plan", "answer")
+        found = Estimate.objects.visible_to(request.user).select_related("project").defer("plan", "priced", "lasting")
         if project := request.query_params.get("project"):
             found = found.filter(project__slug=project)
         if state := request.query_params.get("state"):

@@ -120,6 +120,7 @@ def keep_drafts(alice: User, project: Project, count: int) -> None:
     """So many drafts with their answers and the prices they asked for."""
     made = Estimate.objects.count()
     plans = [parse_plan(document) for document in documents(made + count)[made:]]
+    world = queries.world_of(project.team_id, on=NOW.date())
     for start in range(0, count, 500):
         portion = plans[start : start + 500]
         results = queries.answers_for([(plan.document, SAMPLES) for plan in portion], prices_on=NOW.date())
@@ -127,7 +128,7 @@ def keep_drafts(alice: User, project: Project, count: int) -> None:
         for plan, result in zip(portion, results, strict=True):
             assert result.answer is not None
             draft = Estimate(project=project, created_by=alice, samples=SAMPLES, prices_on=NOW.date(), computed_at=NOW)
-            answers.fill(draft, plan, result.answer)
+            answers.fill(draft, plan, result.answer, queries.ground_of(plan.document, world, on=NOW.date()))
             drafts.append(draft)
         Estimate.objects.bulk_create(drafts)
         EstimatePrice.objects.bulk_create(

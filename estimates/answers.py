@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from core.errors import DomainError
 from core.money import round_money
+from estimates.engine import lasting
 from estimates.engine.plan import Plan
 
 from .models import Estimate
@@ -19,17 +20,24 @@ LARGEST_TOTAL = Decimal(10) ** 25
 Answer = Mapping[str, Any]
 
 
-def fill(estimate: Estimate, plan: Plan, answer: Answer) -> None:
-    """Set what an estimate keeps of its plan and of the answer. Totals stay empty where the answer has none."""
-    total = answer["cost"]["total"]
-    ask = as_money(answer["ask"]["total"], plan.currency)
-    money = {name: as_money(total[name], plan.currency) for name in ("mean", "p10", "p50", "p90")}
+def fill(estimate: Estimate, plan: Plan, answer: Answer, ground: str) -> None:
+    """Set what an estimate keeps of its plan and of the whole answer, and what that rests on beside plan and prices."""
+    priced, lasts = lasting.split(answer)
+    fill_priced(estimate, plan, priced)
+    estimate.lasting, estimate.lasting_ground = lasts, ground
     estimate.plan = plan.document
-    estimate.answer = answer
     estimate.name = plan.name
     estimate.currency = plan.currency
-    estimate.engine_version = answer["engine_version"]
     estimate.samples = answer["samples"]
+
+
+def fill_priced(estimate: Estimate, plan: Plan, priced: Answer) -> None:
+    """Set what prices move of an answer. Totals stay empty where the answer has none."""
+    total = priced["cost"]["total"]
+    ask = as_money(priced["ask"]["total"], plan.currency)
+    money = {name: as_money(total[name], plan.currency) for name in ("mean", "p10", "p50", "p90")}
+    estimate.priced = priced
+    estimate.engine_version = priced["engine_version"]
     estimate.total_mean, estimate.total_p10 = money["mean"], money["p10"]
     estimate.total_p50, estimate.total_p90 = money["p50"], money["p90"]
     estimate.ask_total = ask

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from estimates.baselines.models import Baseline as Baseline
-from estimates.engine import books
+from estimates.engine import books, lasting
 from teams.models import CURRENCY_CHOICES, Project, User
 
 if TYPE_CHECKING:
@@ -245,7 +245,12 @@ class Estimate(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, null=True, related_name="estimates")
     name = models.CharField(_("name"), max_length=200)
     plan = models.JSONField()
-    answer = models.JSONField()
+    priced = models.JSONField()
+    """What prices move of the answer; read it as `answer`."""
+    lasting = models.JSONField(default=dict)
+    """What no price moves of it; empty where `priced` holds everything."""
+    lasting_ground = models.CharField(max_length=80, blank=True)
+    """A fingerprint of what the lasting part rests on; where another holds now, the whole is computed again."""
     currency = models.CharField(max_length=3, choices=CURRENCY_CHOICES)
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     prices_on = models.DateField()
@@ -288,6 +293,11 @@ class Estimate(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The engine's whole answer."""
+        return lasting.joined(self.priced, self.lasting)
 
 
 class EstimatePrice(models.Model):

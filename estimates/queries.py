@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from django.db.models import Count, Max, Q
@@ -24,6 +25,7 @@ from estimates.engine.difference import difference
 from estimates.engine.explain import explain
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
+from estimates.engine.version import ENGINE_VERSION
 
 from .answers import as_money
 from .models import OFFER, PEAK_FIELDS, Accelerator, Estimate, EstimatePrice, EstimateQuerySet, Price, Verification
@@ -197,6 +199,9 @@ def difference_of(
 PlanDocument = str | bytes | Mapping[str, Any]
 
 
+Estimating = Callable[..., list[dict[str, Any]]]
+
+
 def answers_for(
     wanted: Sequence[tuple[PlanDocument, int]],
     *,
@@ -208,6 +213,23 @@ def answers_for(
 
     `teams` says for each plan whose past runs count, or nothing where all are of none.
     """
+    return _results(engine.estimate_many, wanted, prices_on, seen_from, teams)
+
+
+def priced_again(
+    wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date, teams: Sequence[int | None] = ()
+) -> list[Result]:
+    """The same without what lasts, for plans whose `ground_of` is that of their last answer."""
+    return _results(engine.priced_again, wanted, prices_on, None, teams)
+
+
+def _results(
+    estimating: Estimating,
+    wanted: Sequence[tuple[PlanDocument, int]],
+    prices_on: date,
+    seen_from: date | None,
+    teams: Sequence[int | None],
+) -> list[Result]:
     histories = {team: history_of(team, on=prices_on) for team in set(teams) or {None}}
     accelerators = accelerator_book()
     results = [_readable(document, accelerators) for document, _samples in wanted]
@@ -215,7 +237,7 @@ def answers_for(
         mine = [
             index for index, result in enumerate(results) if result.plan is not None and wanted[index][1] == samples
         ]
-        answered = engine.estimate_many(
+        answered = estimating(
             [plan for index in mine if (plan := results[index].plan)],
             prices=price_book(seen_from),
             accelerators=accelerators,
@@ -226,6 +248,17 @@ def answers_for(
         for index, answer in zip(mine, answered, strict=True):
             results[index] = replace(results[index], answer=answer)
     return results
+
+
+def world_of(team: int | None, *, on: date) -> str:
+    """A fingerprint of all that answers rest on beside plan and prices: engine, catalogue, what past runs taught."""
+    parts = (ENGINE_VERSION, accelerator_book().specs, history_of(team, on=on).recorded)
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+def ground_of(document: Mapping[str, Any], world: str, *, on: date) -> str:
+    """The same for one plan: a plan that says no start begins on the day."""
+    return f"{world} {document.get('start') or on}"
 
 
 def read_plan(document: PlanDocument) -> Result:

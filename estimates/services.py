@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date, datetime
 from decimal import Decimal
@@ -133,10 +133,10 @@ def _check_may_plan(by: User, project: Project | None, owner: User | None = None
 def _compute(estimate: Estimate, plan: PlanDocument, *, now: datetime) -> None:
     """Estimate a plan at the prices of the day, and fill in what is kept of it."""
     parsed = parse_plan(plan)
-    today = Organisation.current().today(now)
-    answers.fill(
-        estimate, parsed, queries.answer_for(parsed, prices_on=today, samples=estimate.samples, team=team_of(estimate))
-    )
+    today, team = Organisation.current().today(now), team_of(estimate)
+    answer = queries.answer_for(parsed, prices_on=today, samples=estimate.samples, team=team)
+    ground = queries.ground_of(parsed.document, queries.world_of(team, on=today), on=today)
+    answers.fill(estimate, parsed, answer, ground)
     estimate.prices_on = today
     estimate.computed_at = now
     estimate.stale_since = estimate.stale_price = None
@@ -189,48 +189,69 @@ def recompute_next(limit: int, *, now: datetime | None = None) -> int:
 def _recompute(drafts: QuerySet[Estimate], now: datetime) -> int:
     hold_prices()
     before = {
-        "prices_before": F("answer__prices"),
-        "compared_before": F("answer__prices_compared"),
-        "keys_before": F("answer__price_keys"),
-        "baselines_before": F("answer__baselines"),
+        "prices_before": F("priced__prices"),
+        "compared_before": F("priced__prices_compared"),
+        "keys_before": F("priced__price_keys"),
+        "baselines_before": F("priced__baselines"),
         "team": F("project__team"),
     }
-    locked = list(drafts.defer("answer").annotate(**before).select_for_update(skip_locked=True, of=("self",)))
+    kept = drafts.defer("priced", "lasting").annotate(**before)
+    locked = list(kept.select_for_update(skip_locked=True, of=("self",)))
     if not locked:
         return 0
     today = Organisation.current().today(now)
-    results = _answers_of(locked, today)
+    grounds = _grounds_of(locked, today)
     revisions = [
         revision
-        for estimate, result in zip(locked, results, strict=True)
-        if (revision := _follow_prices(estimate, result, today=today, now=now))
+        for estimate, result in zip(locked, _answers_of(locked, grounds, today), strict=True)
+        if (revision := _follow_prices(estimate, result, grounds[estimate.pk], today=today, now=now))
     ]
     storage.write_recomputed(locked)
     EstimateRevision.objects.bulk_create(revisions)
     return len(locked)
 
 
-def _answers_of(estimates: Sequence[Estimate], today: date) -> list[queries.Result]:
+def _grounds_of(estimates: Sequence[Estimate], today: date) -> dict[int, str]:
+    """What the answer of each rests on today, beside plan and prices."""
+    teams = {estimate.team for estimate in estimates}  # type: ignore[attr-defined]
+    worlds = {team: queries.world_of(team, on=today) for team in teams}
+    return {
+        estimate.pk: queries.ground_of(estimate.plan, worlds[estimate.team], on=today)  # type: ignore[attr-defined]
+        for estimate in estimates
+    }
+
+
+def _answers_of(estimates: Sequence[Estimate], grounds: Mapping[int, str], today: date) -> list[queries.Result]:
+    """Where only prices moved, what they move; else the whole answer."""
+    priced = [estimate for estimate in estimates if estimate.lasting_ground == grounds[estimate.pk]]
+    whole = [estimate for estimate in estimates if estimate.lasting_ground != grounds[estimate.pk]]
+    found = _together(queries.priced_again, priced, today) | _together(queries.answers_for, whole, today)
+    return [found[estimate.pk] for estimate in estimates]
+
+
+def _together(
+    answering: Callable[..., list[queries.Result]], estimates: Sequence[Estimate], today: date
+) -> dict[int, queries.Result]:
     """The answers, computed together; where one of them breaks, each by itself, so that the others go on."""
+    if not estimates:
+        return {}
     wanted = [(estimate.plan, estimate.samples) for estimate in estimates]
+    teams = [estimate.team for estimate in estimates]  # type: ignore[attr-defined]
     try:
-        return queries.answers_for(wanted, prices_on=today, teams=[estimate.team for estimate in estimates])  # type: ignore[attr-defined]
+        results = answering(wanted, prices_on=today, teams=teams)
     except Exception:
+        if len(estimates) == 1:
+            logger.exception("estimate %s broke", estimates[0].pk)
+            broken = Fault("", None, _("The computation broke; the log of the worker says why."))
+            return {estimates[0].pk: queries.Result(faults=(broken,))}
         logger.exception("a batch of %s estimates broke; each is computed by itself", len(wanted))
-    return [_answer_alone(estimate, today) for estimate in estimates]
-
-
-def _answer_alone(estimate: Estimate, today: date) -> queries.Result:
-    try:
-        team = estimate.team  # type: ignore[attr-defined]
-        return queries.answers_for([(estimate.plan, estimate.samples)], prices_on=today, teams=[team])[0]
-    except Exception:
-        logger.exception("estimate %s broke", estimate.pk)
-        return queries.Result(faults=(Fault("", None, _("The computation broke; the log of the worker says why.")),))
+        alone = [_together(answering, [estimate], today) for estimate in estimates]
+        return {pk: result for found in alone for pk, result in found.items()}
+    return {estimate.pk: result for estimate, result in zip(estimates, results, strict=True)}
 
 
 def _follow_prices(
-    estimate: Estimate, result: queries.Result, *, today: date, now: datetime
+    estimate: Estimate, result: queries.Result, ground: str, *, today: date, now: datetime
 ) -> EstimateRevision | None:
     """Fill a draft in with its new answer; a plan that is refused now keeps the old answer, and says why."""
     if result.answer is None or result.plan is None:
@@ -239,7 +260,10 @@ def _follow_prices(
     old_total, price = estimate.total_mean, estimate.stale_price_id
     prices_before = [*estimate.prices_before, *(estimate.compared_before or ())]  # type: ignore[attr-defined]
     try:
-        answers.fill(estimate, result.plan, result.answer)
+        if estimate.lasting_ground == ground:
+            answers.fill_priced(estimate, result.plan, result.answer)
+        else:
+            answers.fill(estimate, result.plan, result.answer, ground)
     except DomainError as refused:
         estimate.refusal = refused.message
         return None

@@ -342,7 +342,7 @@ def plan_why(request: HttpRequest) -> HttpResponse:
 @login_required
 def plan_history(request: PersonRequest, pk: int) -> HttpResponse:
     """What changed in an estimate; a page asks for it until a draft that waits has been computed again."""
-    found = get_object_or_404(Estimate.objects.visible_to(request.user).defer("plan", "answer"), pk=pk)
+    found = get_object_or_404(Estimate.objects.visible_to(request.user).defer("plan", "priced", "lasting"), pk=pk)
     return render(request, "web/plans/_history.html", {"estimate": found, "history": history_of(found)})
 
 

@@ -149,7 +149,7 @@ def price(request: PersonRequest, pk: int) -> HttpResponse:
             "row": rows_of([row])[0],
             "history": rows_of(history),
             "current": current,
-            "drafts": drafts.defer("plan", "answer")[:SHOWN_DRAFTS],
+            "drafts": drafts.defer("plan", "priced", "lasting")[:SHOWN_DRAFTS],
             "draft_count": drafts.count(),
             "keeps": permissions.may_keep_prices(request.user),
             "add_url": add_url(row) if request.user.is_staff else "",
@@ -184,7 +184,7 @@ def previewed(request: PersonRequest, content: bytes) -> HttpResponse:
     token = hashlib.sha256(content).hexdigest()
     if not preview.faults:
         cache.set(cache_key(request, token), content, KEPT_FOR)
-    drafts = preview.drafts.select_related("project").defer("plan", "answer")
+    drafts = preview.drafts.select_related("project").defer("plan", "priced", "lasting")
     context = {
         "preview": preview,
         "changes": preview.changes[:SHOWN_ROWS],

@@ -161,6 +161,6 @@ def _mark_stale(rows: Sequence[Baseline], team: Team | None, *, now: datetime) -
     """The drafts that looked for one of these figures wait for recomputation."""
     looked = Q(pk__in=[])
     for quantity in {row.quantity for row in rows}:
-        looked |= Q(answer__baseline_keys__contains=[quantity])
+        looked |= Q(priced__baseline_keys__contains=[quantity])
     theirs = Q() if team is None else Q(project__team=team)
     Estimate.objects.drafts().filter(looked, theirs).update(stale_since=Coalesce("stale_since", Value(now)), refusal="")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +17,12 @@ from estimates.engine.cash import cash_flow
 from estimates.engine.comparisons import comparisons_of, four_factors, ladder_of, memory_of, outcomes_of
 from estimates.engine.cost_answer import cost_answer, cost_rows
 from estimates.engine.evaluation import Evaluation, find_leaf
+from estimates.engine.graph import Quantity
+from estimates.engine.lasting import is_lasting, joined
 from estimates.engine.leaves import Context, PriceUse
 from estimates.engine.redundancy import redundancy_of
 from estimates.engine.reliability import INFEASIBLE_ABOVE
-from estimates.engine.sampling import Array, Range, quantile
+from estimates.engine.sampling import Range, quantile
 from estimates.engine.sensitivity import sensitivity
 from estimates.engine.summary import Figures, figure, summaries
 from estimates.engine.warnings import warnings_of
@@ -30,41 +32,63 @@ SHOWN = ("price_variance", "redundancy_factor")
 
 
 def compose_all(evaluation: Evaluation) -> list[dict[str, Any]]:
-    """The answers for all evaluated plans."""
+    """The whole answers for all evaluated plans."""
+    pairs = zip(compose_priced(evaluation), compose_lasting(evaluation), strict=True)
+    return [joined(priced, lasting) for priced, lasting in pairs]
+
+
+def compose_priced(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """For all evaluated plans what prices move."""
     costs = breakdown_of(evaluation)
-    figures = summaries(figure_rows(evaluation, costs), costs.plans)
+    priced = [item for item in _shown(evaluation) if not is_lasting(item.unit)]
+    rows = {item.name: evaluation.array_of(item.name) for item in priced}
+    figures = summaries(rows | cost_rows(costs, rows.get("amortised_total", costs.total)), costs.plans)
     outcomes = outcomes_of(evaluation)
-    return [compose(Case(evaluation, index, costs, outcomes[index]), figures[index]) for index in range(costs.plans)]
+    cases = [Case(evaluation, index, costs, outcomes[index]) for index in range(costs.plans)]
+    return [_priced(case, priced, figures[case.index]) for case in cases]
 
 
-def figure_rows(evaluation: Evaluation, costs: Breakdown) -> dict[str, Array]:
-    """Everything that is shown as P10, P50, P90 and mean: quantities by name, money with a `/` in front."""
-    quantities = {item.name: evaluation.array_of(item.name) for item in evaluation.program.order if not item.axis}
-    return quantities | cost_rows(costs, quantities.get("amortised_total", costs.total))
+def _shown(evaluation: Evaluation) -> list[Quantity]:
+    return [item for item in evaluation.program.order if not item.axis]
 
 
-def compose(case: Case, figures: Mapping[str, Figures]) -> dict[str, Any]:
-    """The answer for one evaluated plan."""
+def _figures_of(quantities: Iterable[Quantity], figures: Mapping[str, Figures]) -> dict[str, dict[str, Any]]:
+    return {item.name: {"unit": item.unit, **figures[item.name]} for item in quantities}
+
+
+def _priced(case: Case, quantities: Sequence[Quantity], figures: Mapping[str, Figures]) -> dict[str, Any]:
     evaluation, index, context = case.evaluation, case.index, case.context
     return {
         **heading(context, evaluation.samples),
         "feasible": context.feasible,
-        "quantities": {
-            item.name: {"unit": item.unit, **figures[item.name]} for item in evaluation.program.order if not item.axis
-        },
+        "quantities": _figures_of(quantities, figures),
         **money_answer(context, case.costs, index, figures),
         "cash_flow": cash_flow([case], [0]),
         "probability": probabilities(evaluation, index, case.costs),
         "sensitivity": sensitivity(evaluation, index, case.outcomes["sensitivity"]),
         "comparisons": comparisons_of(case),
-        "four_factors": four_factors(case),
-        "memory": memory_of(case),
         "ladder": ladder_of(case),
         "redundancy": redundancy_of(case),
-        "assumptions": assumptions(evaluation, index),
         **price_answer([context]),
         "warnings": warnings_of(case),
         **baseline_answer([context]),
+    }
+
+
+def compose_lasting(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """For all evaluated plans what no price moves."""
+    costs = breakdown_of(evaluation)
+    lasting = [item for item in _shown(evaluation) if is_lasting(item.unit)]
+    figures = summaries({item.name: evaluation.array_of(item.name) for item in lasting}, costs.plans)
+    return [_lasting(Case(evaluation, index, costs), lasting, figures[index]) for index in range(costs.plans)]
+
+
+def _lasting(case: Case, quantities: Sequence[Quantity], figures: Mapping[str, Figures]) -> dict[str, Any]:
+    return {
+        "quantities": _figures_of(quantities, figures),
+        "four_factors": four_factors(case),
+        "memory": memory_of(case),
+        "assumptions": assumptions(case.evaluation, case.index),
     }
 
 

@@ -14,7 +14,7 @@ from core.months import Month
 from core.vocabulary import Category
 from estimates import queries, services, tasks
 from estimates.engine.plan import PlanRefused
-from estimates.models import Estimate, EstimateRevision
+from estimates.models import Accelerator, Estimate, EstimateRevision
 from tests.estimates import factories
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
@@ -200,6 +200,44 @@ def test_a_draft_keeps_its_sample_count(book):
     assert (made.samples, made.answer["samples"]) == (200, 200)
 
 
+def test_a_price_change_leaves_alone_what_no_price_moves(book):
+    made = factories.estimate(book.alice, book.project)
+    Estimate.objects.filter(pk=made.pk).update(lasting={"quantities": {}, "memory": "as it was"})
+    factories.price(amount="3", valid_from="2026-06-01")
+
+    tasks.recompute_stale()
+
+    made.refresh_from_db()
+    assert made.lasting == {"quantities": {}, "memory": "as it was"}
+    assert made.total_mean == pytest.approx(Decimal("3000.30"), abs=Decimal("0.01"))
+
+
+def test_a_catalogue_that_changed_before_the_price_did_is_followed_in_everything(book):
+    made = factories.estimate(book.alice, book.project)
+    hours = made.answer["quantities"]["total_accelerator_hours"]["mean"]
+    Accelerator.objects.filter(slug="h100-sxm-80gb").update(bf16_tflops=989 * 2)
+    factories.price(amount="3", valid_from="2026-06-01")
+
+    tasks.recompute_stale()
+
+    made.refresh_from_db()
+    assert made.answer["quantities"]["total_accelerator_hours"]["mean"] == pytest.approx(hours / 2)
+    assert made.total_mean == pytest.approx(Decimal("1500.15"), abs=Decimal("0.01"))
+
+
+def test_a_plan_without_a_start_is_computed_whole_on_another_day(book):
+    deadline = factories.plan(start=None, deadline="2027-12-01")
+    made = services.create_estimate(by=book.alice, project=book.project, plan=deadline, samples=200, now=NOW)
+    needed = made.answer["quantities"]["count_for_deadline"]["mean"]
+    factories.price(amount="3", valid_from="2026-06-01")
+
+    services.recompute_next(10, now=datetime(2027, 10, 28, 12, tzinfo=UTC))
+
+    made.refresh_from_db()
+    assert made.answer["start"] == "2027-10-28"
+    assert made.answer["quantities"]["count_for_deadline"]["mean"] > needed
+
+
 def test_a_draft_that_is_refused_now_keeps_its_answer_and_says_why(book):
     made = factories.estimate(book.alice, book.project)
     other = factories.estimate(book.bob, book.project)
@@ -219,14 +257,14 @@ def test_a_draft_that_breaks_the_engine_does_not_hold_up_the_others(book, monkey
     broken = factories.estimate(book.alice, book.project, name="broken")
     other = factories.estimate(book.bob, book.project)
     factories.price(amount="3", valid_from="2026-06-01")
-    whole = queries.answers_for
+    priced = queries.priced_again
 
     def breaking(wanted, **more):
         if any(document["name"] == "broken" for document, _samples in wanted):
             raise ZeroDivisionError
-        return whole(wanted, **more)
+        return priced(wanted, **more)
 
-    monkeypatch.setattr(queries, "answers_for", breaking)
+    monkeypatch.setattr(queries, "priced_again", breaking)
 
     tasks.recompute_stale()
 
