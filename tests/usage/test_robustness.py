@@ -56,6 +56,18 @@ def test_a_failure_in_the_swap_leaves_the_old_picture_and_the_import_to_take_up(
     assert usage_totals(Question())[0].totals["USD"] == 12
 
 
+def test_a_fault_behind_many_good_rows_refuses_the_file():
+    source = factories.source()
+    content = focus(*({"ResourceId": f"r-{number}"} for number in range(5_500)))
+    delivery = queued(source, content[:-40])
+
+    outcome = services.run_import(delivery.pk)
+
+    assert outcome["status"] == "refused"
+    assert "truncated" in outcome["errors"][0]["reason"]
+    assert staging_tables() == 0
+
+
 def test_an_import_that_is_held_by_a_living_worker_is_not_taken_twice():
     delivery = queued(factories.source(), focus({}))
     outcomes = []

@@ -6,7 +6,7 @@ Its rows are committed while the file is being read and mean nothing until the s
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db import connection
@@ -88,6 +88,15 @@ class Staging:
         self.abandon()
         with connection.cursor() as cursor:
             cursor.execute(f"DROP TABLE IF EXISTS {self.rows}, {self.unclaimed}")
+
+    @contextlib.contextmanager
+    def let_go_on_failure(self) -> Iterator[None]:
+        """Whoever handles the failure has the connection for statements of its own."""
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
 
     def abandon(self) -> None:
         """Give up an open COPY after a failure."""

@@ -63,7 +63,8 @@ class Work:
     def run(self) -> None:
         """To the end: live, unchanged, stored, waiting, refused or cancelled. Only a broken machine raises."""
         try:
-            self._run()
+            with self._staging.let_go_on_failure():
+                self._run()
         except FileRefused as refusal:
             self._end(Import.Status.REFUSED, errors=faults_of(refusal))
         except UnreconciledError as error:
