@@ -62,6 +62,16 @@ def test_a_refused_plan_is_told_and_the_others_go_on(book, tmp_path):
     assert lines[1]["plan"] == "base"
 
 
+def test_faults_are_told_in_the_language_of_the_terminal(book, tmp_path, monkeypatch):
+    bad = write(tmp_path, "bad.json", data={"tokens": 0})
+    monkeypatch.setenv("LANGUAGE", "zh_CN:zh")
+
+    _status, lines, _messages = run("estimate", bad, "--json")
+
+    assert lines[0]["errors"][0]["message"] == "0 过低。"
+    assert lines[0]["errors"][0]["code"] == "below"
+
+
 def test_json_lines_are_read_from_standard_input(book, monkeypatch):
     text = "\n".join([json.dumps(factories.plan(name="one")), "", "{broken", json.dumps(factories.plan(name="two"))])
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
@@ -13,12 +14,13 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from core.errors import Fault
 from estimates import queries
 from estimates.engine.explain import UnknownQuantity
+from estimates.wording import fault_in_language
 from teams.models import Organisation, Team
 
 STANDARD_INPUT = "-"
@@ -80,6 +82,10 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON value per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        with translation.override(language_of(os.environ)):
+            self.answer(options)
+
+    def answer(self, options: dict[str, Any]) -> None:
         check_call(options)
         documents = documents_of(options["plans"], sys.stdin.buffer)
         today = Organisation.current().today(timezone.now())
@@ -104,6 +110,11 @@ class Command(BaseCommand):
             self.stderr.write(refusal_text(outcome))
         else:
             self.stdout.write(outcome_text(outcome))
+
+
+def language_of(environment: Mapping[str, str]) -> str:
+    """The language of the answers: that of the terminal (`LANGUAGE`, as gettext reads it) where it is Chinese."""
+    return "zh-hans" if environment.get("LANGUAGE", "").lower().startswith("zh") else "en"
 
 
 def day(text: str) -> date:
@@ -178,7 +189,7 @@ def differences(documents: Iterator[Document], view: View, samples: int) -> Iter
 
 
 def refused(document: Document, faults: Iterable[Fault]) -> dict[str, Any]:
-    return {"plan": document.label, "errors": [fault.as_dict() for fault in faults]}
+    return {"plan": document.label, "errors": [fault_in_language(fault).as_dict() for fault in faults]}
 
 
 def refusal_text(outcome: dict[str, Any]) -> str:
