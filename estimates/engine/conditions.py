@@ -40,6 +40,11 @@ def has_rows(path: str) -> Condition:
     return lambda plan: bool(plan.rows(path))
 
 
+def lacks_rows(path: str) -> Condition:
+    """The plan gives no list at a path."""
+    return lambda plan: not plan.rows(path)
+
+
 def has_any(*paths: str) -> Condition:
     """The plan gives a figure other than zero at one of these paths."""
     return lambda plan: any(plan.number(path) not in (None, 0) for path in paths)

@@ -178,6 +178,18 @@ def _interconnect(context: Context) -> Leaf | None:
     return value_leaf(given, "network.interconnect_share", "plan") if isinstance(given, Range) else None
 
 
+MASKED_SHARE = 0.15
+DEVLIN = "Devlin et al. 2018 (arXiv:1810.04805), section 3.1: 15 % of the tokens are masked"
+
+
+def _signal_share(context: Context) -> Leaf | None:
+    path = "objective.signal_share"
+    if context.plan.text("objective.kind") == "masked" and path not in context.plan.given:
+        return point_leaf(MASKED_SHARE, "convention", DEVLIN)
+    given = context.plan.inputs.get(path)
+    return value_leaf(given, path, "plan") if isinstance(given, Range) else None
+
+
 FACTS = {
     "peak_tflops": Fact("FLOP / second / accelerator", "Dense peak", "稠密峰值（TFLOPS）", _peak),
     "memory_gb": Fact(
@@ -221,6 +233,9 @@ FACTS = {
         "是否缓存特征",
         lambda context: point_leaf(float(context.plan.flag("finetune.cache_features")), "plan"),
     ),
+    "objective__signal_share": Fact(
+        "1", "Tokens that give a learning signal", "产生学习信号的 token 占比", _signal_share
+    ),
     "paid_mfu": Fact("1", "MFU of paid hours", "付费时长口径 MFU", _paid_mfu),
     "residual": Fact("1", "Residual of the method", "方法残差", _residual),
     "feasibility": Fact("1", "Feasible at the medians", "中位数下是否可行", _feasibility),
@@ -254,6 +269,7 @@ FACTS = {
         "FLOP / second / accelerator", "Dense peak of each pool", "各池稠密峰值", row_facts.pool_peak
     ),
     "pool_mfu": Fact("1", "MFU of each pool", "各池 MFU", row_facts.pool_mfu),
+    "pool_published": Fact("1", "Pool at published paid hours", "按公开付费时长的资源池", row_facts.pool_published),
     "pool_price": Fact("money / accelerator / hour", "Price of each pool", "各池卡时价格", row_facts.pool_price),
     "rung_mfu": Fact("1", "MFU of each rung", "各级实验 MFU", row_facts.rung_mfu),
     "hourly_weight": Fact("1", "Weights of the hours", "各时段权重", row_facts.hourly_weight),

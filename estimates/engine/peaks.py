@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from estimates.engine.books import AcceleratorSpec
 from estimates.engine.plan import Plan
-from estimates.engine.sampling import Range
 from estimates.engine.values import Baseline
 
 MEASURED_SPEED = ("compute.tokens_per_second_per_accelerator", "compute.tflops_per_accelerator")
@@ -29,16 +28,9 @@ def uses_paid_mfu(plan: Plan) -> bool:
     return isinstance(inputs.get("compute.mfu"), Baseline) and not any(path in inputs for path in MEASURED_SPEED)
 
 
-def pools_are_published(plan: Plan) -> bool:
-    """Whether pools run at the utilisation of paid hours of published runs: neither they nor the plan say better."""
-    pools = plan.rows("compute.pools")
-    given = [plan.inputs.get("compute.mfu"), *(pool.get("mfu") for pool in pools)]
-    return bool(pools) and not any(isinstance(mfu, Range) for mfu in given)
-
-
 def convention(plan: Plan, key: str, otherwise: str) -> str:
     """One word of the convention: attention, counts or peak_precision."""
-    if uses_paid_mfu(plan) or pools_are_published(plan):
+    if uses_paid_mfu(plan):
         word = plan.text(f"compute.paid_mfu.{key}")
         return word or {"attention": "none", "counts": "model"}.get(key, otherwise)
     path = convention_path(plan)

@@ -7,7 +7,6 @@ import numpy as np
 from estimates.engine.compute_money import capital_outlay
 from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task, lacks_word
 from estimates.engine.graph import quantity
-from estimates.engine.peaks import pools_are_published
 from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
 from estimates.engine.sampling import Array
 from estimates.engine.time import (
@@ -58,17 +57,17 @@ def given_pool_share(compute__pools__share: Array) -> Array:
     when=pooled_training,
     **ROW,
 )
-def pool_ideal_hours(counted_flops: Array, pool_share: Array, pool_speed: Array) -> Array:
-    """Its share of the work at its speed."""
-    return counted_flops * pool_share / pool_speed / SECONDS_PER_HOUR
-
-
-@pool_ideal_hours.variant(
-    when=every(pooled_training, pools_are_published), source="Published runs: 6 · N · D over paid hours and dense peak"
-)
-def pool_hours_from_paid(counted_flops: Array, pool_share: Array, pool_speed: Array, goodput: Array) -> Array:
-    """What remains of paid hours, as published runs needed them, when the lost ones are taken out."""
-    return counted_flops * pool_share / pool_speed / SECONDS_PER_HOUR * goodput
+def pool_ideal_hours(
+    counted_flops: Array,
+    training_flops: Array,
+    pool_share: Array,
+    pool_speed: Array,
+    pool_published: Array,
+    goodput: Array,
+) -> Array:
+    """Its share of the work at its speed; of paid hours of published runs what remains without the lost ones."""
+    work = np.where(pool_published > 0.0, training_flops * goodput, counted_flops)
+    return work * pool_share / pool_speed / SECONDS_PER_HOUR
 
 
 @ideal_accelerator_hours.variant(when=pooled_training)

@@ -9,7 +9,6 @@ from estimates.engine.cells import accepted
 from estimates.engine.field_tables.goal import TRAINING
 from estimates.engine.fields import FIELDS
 from estimates.engine.messages import Phrase
-from estimates.engine.values import BASELINE
 from estimates.engine.walking import Draft
 
 EFFICIENCIES = (
@@ -182,9 +181,8 @@ def _rungs(draft: Draft) -> Iterator[tuple[str, str]]:
 
 
 def _pools(draft: Draft) -> Iterator[tuple[str, str]]:
-    """A pool says what it is made of; every pool says its share of the work, and its MFU, or none does."""
+    """A pool says what it is made of; either every pool says its share of the work, or none does."""
     pools = draft.tables.get("compute.pools", [])
-    typed = [pool.get("mfu", BASELINE) is not BASELINE for pool in pools]
     for index, pool in enumerate(pools):
         if "count" not in pool:
             yield f"compute.pools.{index}.count", "compute.pools"
@@ -192,5 +190,3 @@ def _pools(draft: Draft) -> Iterator[tuple[str, str]]:
             yield f"compute.pools.{index}.accelerator", "compute.pools"
         if "share" not in pool and any("share" in other for other in pools):
             yield f"compute.pools.{index}.share", "compute.pools.*.share"
-        if any(typed) and not typed[index] and not draft.has("compute.mfu"):
-            yield f"compute.pools.{index}.mfu", "compute.pools.*.mfu"

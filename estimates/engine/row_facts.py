@@ -102,10 +102,22 @@ def pool_mfu(context: Context) -> Leaf | None:
     return by_row("compute.pools", "mfu", _pool_mfu)(context)
 
 
-def _pool_mfu(context: Context, row: Row) -> Range:
+def pool_published(context: Context) -> Leaf | None:
+    """Which pools run at what published runs made of their paid hours: 1 where nothing better is known."""
+    rows = context.plan.rows("compute.pools")
+    if not rows:
+        return None
+    found = tuple(Point(0.0 if _typed_mfu(context, row) else 1.0) for row in rows)
+    return Leaf(found, "convention", streams=("",) * len(rows), by_row=True)
+
+
+def _typed_mfu(context: Context, row: Row) -> Range | None:
     mfu = context.plan.inputs.get("compute.mfu")
-    known = given(row, "mfu") or (mfu if isinstance(mfu, Range) else None)
-    return known or published_paid_mfu_of(context.plan, str(row.get("accelerator", ""))).value
+    return given(row, "mfu") or (mfu if isinstance(mfu, Range) else None)
+
+
+def _pool_mfu(context: Context, row: Row) -> Range:
+    return _typed_mfu(context, row) or published_paid_mfu_of(context.plan, str(row.get("accelerator", ""))).value
 
 
 def pool_price(context: Context) -> Leaf | None:

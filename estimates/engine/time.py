@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import BUILDING, TRAINING, every, is_off, is_on, is_task
+from estimates.engine.conditions import BUILDING, TRAINING, every, is_off, is_on, is_task, lacks_rows
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 from estimates.engine.work import KAPLAN
@@ -29,7 +29,10 @@ def ideal_accelerator_hours(counted_flops: Array, peak_flops_per_second: Array, 
     return counted_flops / (peak_flops_per_second * compute__mfu) / SECONDS_PER_HOUR
 
 
-@ideal_accelerator_hours.variant(when=training, source="Measured throughput; reproduces published hours within 1 %")
+@ideal_accelerator_hours.variant(
+    when=every(training, lacks_rows("model.stages")),
+    source="Measured throughput; reproduces published hours within 1 %",
+)
 def ideal_hours_from_throughput(paid_tokens: Array, compute__tokens_per_second_per_accelerator: Array) -> Array:
     """Tokens at the measured speed. Nothing has to be assumed about attention or recomputation."""
     return paid_tokens / compute__tokens_per_second_per_accelerator / SECONDS_PER_HOUR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task
+from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task, lacks_rows
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
@@ -63,6 +63,12 @@ def multiplied_parameters(active_parameters: Array, model__embedding_parameters:
 def paid_tokens(data__tokens: Array, data__epochs: Array) -> Array:
     """Every pass over the data is paid."""
     return data__tokens * data__epochs
+
+
+@paid_tokens.variant(when=has_rows("model.stages"))
+def paid_tokens_of_stages(model__stages__tokens: Array) -> Array:
+    """Staged growth: those of all stages."""
+    return model__stages__tokens.sum(axis=0)
 
 
 @quantity("FLOP", "Operations of full training", "全量训练计算量", source=KAPLAN, when=training)
@@ -185,7 +191,7 @@ def attention_flops_per_token(
     return attention_flops_factor * model__layers * attention_width * attention_context
 
 
-@quantity("FLOP", "Attention operations", "注意力计算量", source=PALM, when=training)
+@quantity("FLOP", "Attention operations", "注意力计算量", source=PALM, when=every(training, lacks_rows("model.stages")))
 def attention_flops(attention_flops_per_token: Array, attention_counted: Array, paid_tokens: Array) -> Array:
     """As far as the convention of the MFU counts them: full, half where causal, none."""
     return attention_flops_per_token * attention_counted * paid_tokens

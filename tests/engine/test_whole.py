@@ -210,6 +210,19 @@ def test_pools_without_an_mfu_take_the_paid_hours_of_published_runs() -> None:
     assert p50(estimated(document), "accelerator_hours") == pytest.approx(paid, rel=1e-4)
 
 
+def test_a_pool_without_an_mfu_stands_beside_one_that_has_it() -> None:
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "count": 64, "share": 0.5, "mfu": 0.5},
+        {"accelerator": "h100-sxm-80gb", "count": 64, "share": 0.5},
+    ]
+    document = pretrain(model={"parameters": 7e9}, compute={"pools": pools}, reliability={"goodput": 0.8})
+
+    # half of 6 · N · D each: lost hours come on top of the typed MFU only
+    half = 3 * 7e9 * 1e12 / 989e12 / 3600
+    expected = half / 0.5 / 0.8 + half / 0.282
+    assert p50(estimated(document), "accelerator_hours") == pytest.approx(expected, rel=1e-4)
+
+
 def test_the_typed_mfu_of_a_pool_does_not_feign_certainty() -> None:
     pools = [{"accelerator": "h100-sxm-80gb", "peak_tflops": 1000, "count": 64, "mfu": 0.5}]
     hours = estimated(pretrain(compute={"pools": pools}, model_error={}))["quantities"]["accelerator_hours"]

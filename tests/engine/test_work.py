@@ -28,6 +28,8 @@ def test_stages_of_growth_add_up() -> None:
     stages = [{"parameters": 1e8, "tokens": 1e11}, {"parameters": 1e9, "tokens": 2e11}]
 
     assert quantity("training_flops", model={"stages": stages}, data={}) == pytest.approx(6e19 + 1.2e21)
+    assert quantity("paid_tokens", model={"stages": stages}, data={}) == 3e11
+    assert quantity("wasted_tokens", model={"stages": stages}, data={"duplicate_share": 0.1}) == pytest.approx(3e10)
 
 
 def test_a_teacher_adds_two_operations_per_parameter_and_token() -> None:
@@ -101,7 +103,14 @@ def test_wasted_tokens_lower_the_data_efficiency_and_have_a_price() -> None:
 
 
 def test_only_masked_tokens_teach() -> None:
-    assert quantity("teaching_tokens", objective={"kind": "masked", "signal_share": 0.15}) == pytest.approx(1.5e11)
+    assert quantity("teaching_tokens", objective={"kind": "masked", "signal_share": 0.3}) == pytest.approx(3e11)
+
+
+def test_fifteen_in_a_hundred_tokens_are_masked_where_the_plan_does_not_say() -> None:
+    answered = estimated(pretrain(objective={"kind": "masked"}))
+
+    assert p50(answered, "teaching_tokens") == pytest.approx(1.5e11)
+    assert any("1810.04805" in assumed["source"] for assumed in answered["assumptions"])
 
 
 def tuned(strategy: str, **finetune: float) -> dict:
