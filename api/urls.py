@@ -6,7 +6,21 @@ from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.permissions import AllowAny
 
-from api import assets, bookings, budgets, closing, estimates, feeds, prices, projects, proposals, runs, tokens, usage
+from api import (
+    assets,
+    bookings,
+    budgets,
+    closing,
+    estimates,
+    feeds,
+    guards,
+    prices,
+    projects,
+    proposals,
+    runs,
+    tokens,
+    usage,
+)
 
 urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
@@ -16,6 +30,7 @@ urlpatterns = [
     *proposals.urlpatterns,
     *budgets.urlpatterns,
     *closing.urlpatterns,
+    *guards.urlpatterns,
     *usage.urlpatterns,
     *feeds.urlpatterns,
     *runs.urlpatterns,

@@ -208,6 +208,7 @@ CELERY_BEAT_SCHEDULE = {
     "draft the months of recurring costs": {"task": "overruns.tasks.draft_recurring_costs", "schedule": 600.0},
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
     "charge the months of assets": {"task": "budgets.tasks.charge_assets", "schedule": 3600.0},
+    "judge every guard": {"task": "overruns.tasks.judge_all_guards", "schedule": 600.0},
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},

@@ -61,7 +61,7 @@ class Figures:
 
     def value(self, watched: Watched) -> Decimal | None:
         """What the threshold is held against; None where nothing can be said yet."""
-        if watched.basis == "actual":
+        if watched.basis in ("actual", "mfu"):
             return self.actual
         if watched.basis == "committed":
             return self.actual + self.committed
@@ -96,9 +96,11 @@ class Verdict:
 
 def is_reached(watched: Watched, value: Decimal, limit: Decimal) -> bool:
     """The one comparison. What is spent reaches a limit exactly; a forecast has to pass it, for a line that was
-    approved to be used up is expected to be used up. Nothing spent reaches nothing."""
+    approved to be used up is expected to be used up; an efficiency falls below it. Nothing spent reaches nothing."""
     if watched.basis == "forecast":
         return value > max(limit, ZERO)
+    if watched.basis == "mfu":
+        return value < limit
     return value > 0 and value >= limit
 
 
@@ -112,8 +114,10 @@ def is_news(share: Decimal, told: Decimal | None) -> bool:
     return told is None or share > told or share < told == WITHOUT_LINE
 
 
-def has_fallen(value: Decimal, limit: Decimal, budget: Decimal) -> bool:
-    """Is the value clearly under the limit again?"""
+def has_fallen(watched: Watched, value: Decimal, limit: Decimal, budget: Decimal) -> bool:
+    """Is the value clearly on the good side of the limit again?"""
+    if watched.basis == "mfu":
+        return value >= limit * (1 + SLACK)
     return value <= 0 or value < limit - SLACK * max(budget, ZERO)
 
 
@@ -144,7 +148,7 @@ def judge_one(watched: Watched, figures: Figures, earlier: Earlier | None, today
         if is_reached(watched, value, limit) and not has_happened(watched, figures, limit):
             return Verdict(state=ABOVE, transition=CROSSED, tell=is_new_share, **facts)
         return Verdict(state=BELOW, **facts) if earlier else None
-    if figures.is_known and has_fallen(value, limit, figures.budget):
+    if figures.is_known and has_fallen(watched, value, limit, figures.budget):
         return Verdict(state=BELOW, transition=UNCROSSED, **facts)
     if before.state == MUTED and before.muted_until is not None and before.muted_until <= today:
         return Verdict(state=ABOVE, tell=is_new_share, **facts)

@@ -10,9 +10,10 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from budgets.models import BudgetLine, Threshold
-from teams.models import Project, User
+from budgets.models import BudgetLine, Stop, Threshold
+from teams.models import Project, Team, User
 from usage.fields import ExactNumericField
+from usage.models import Run
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
@@ -162,3 +163,82 @@ class LineSilence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.line}: {self.known_until}"
+
+
+class GuardQuerySet(models.QuerySet["Guard"]):
+    def visible_to(self, user: User | AnonymousUser) -> GuardQuerySet:
+        """Those of what one may see; of teams and of the whole organisation for those who belong there."""
+        own = Q(project__in=Project.objects.visible_to(user)) | Q(run__project__in=Project.objects.visible_to(user))
+        if not user.is_authenticated:
+            return self.none()
+        if user.sees_every_team():
+            return self
+        return self.filter(own | Q(team__in=user.team_ids()))
+
+    def active(self) -> GuardQuerySet:
+        return self.filter(ended_at__isnull=True)
+
+
+class Guard(models.Model):
+    """A threshold over more than a line: of a run, a project, a team, or of all where none is named.
+
+    It is of money on the lines that run today, of a quantity since a day, or of a run's efficiency. It may also stop
+    jobs from starting.
+    """
+
+    class Measure(models.TextChoices):
+        ACTUAL = "actual", _("actual")
+        COMMITTED = "committed", _("actual and committed")
+        FORECAST = "forecast", _("forecast")
+        ACCELERATOR_HOURS = "accelerator_hours", _("accelerator-hours")
+        QUANTITY = "quantity", _("metered quantity")
+        MFU = "mfu", _("MFU, for six hours")
+
+    project = models.ForeignKey(Project, models.PROTECT, null=True, related_name="guards")
+    team = models.ForeignKey(Team, models.PROTECT, null=True, related_name="guards")
+    run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="guards")
+    measure = models.CharField(_("of what"), max_length=20, choices=Measure.choices)
+    quantile = models.CharField(_("quantile"), max_length=3, choices=Threshold.Quantile.choices, blank=True)
+    unit = models.CharField(_("unit"), max_length=120, blank=True, help_text=_("As the bill names it, such as TB."))
+    share = models.DecimalField(_("share of the lines"), max_digits=7, decimal_places=4, null=True)
+    amount = models.DecimalField(_("amount"), max_digits=24, decimal_places=6, null=True)
+    since = models.DateField(_("counted from"), null=True, help_text=_("Of quantities."))
+    stops_jobs = models.BooleanField(_("jobs may not start any more"), default=False)
+    by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    ended_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=12, choices=Flag.State.choices, default=Flag.State.BELOW)
+    crossed_at = models.DateTimeField(null=True)
+    value = ExactNumericField(null=True)
+    limit = ExactNumericField(null=True)
+    told_share = models.DecimalField(max_digits=20, decimal_places=6, null=True)
+    stop = models.ForeignKey(Stop, models.PROTECT, null=True, related_name="+")
+
+    objects = GuardQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(project__isnull=True, team__isnull=True)
+                | Q(project__isnull=True, run__isnull=True)
+                | Q(team__isnull=True, run__isnull=True),
+                name="a_guard_is_of_one",
+            ),
+            models.CheckConstraint(
+                condition=Q(share__gt=0, amount__isnull=True) | Q(share__isnull=True, amount__gt=0),
+                name="guard_is_a_share_or_an_amount",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        level = f"{self.share * 100:.0f} %" if self.share is not None else f"{self.amount:f}".rstrip("0").rstrip(".")
+        quantile = f" {self.get_quantile_display()}" if self.quantile else ""
+        return f"{self.of}: {level}{unit} · {self.get_measure_display()}{quantile}"
+
+    @property
+    def of(self) -> str:
+        """What it watches, by name."""
+        watched = self.run or self.project or self.team
+        return str(watched) if watched else str(_("all teams"))

@@ -22,6 +22,7 @@ from teams.models import Organisation, User
 from usage import services as usage
 
 from .forecast import Outlook
+from .guards import guards_of_projects, judge_guards
 from .judge import Earlier, Figures, Watched, judge
 from .models import Flag, Forecast
 from .outlook import fresh_until, outlooks
@@ -46,14 +47,21 @@ def judge_lines(line_ids: Iterable[int], *, now: datetime) -> Judged:
 @transaction.atomic
 def judge_touched(*, now: datetime) -> Judged:
     """Judge the lines that imports, rules, entries or thresholds have touched. If this fails they stay touched."""
-    ids = touched_line_ids(usage.take_touched())
+    moved = usage.take_touched()
+    ids = touched_line_ids(moved)
     touches = list(
         TouchedLine.objects.select_for_update(skip_locked=True, of=("self",))
         .order_by("pk")
         .values_list("pk", "line_id")
     )
     TouchedLine.objects.filter(pk__in=[pk for pk, _line in touches]).delete()
-    return judge_lines(ids | {line for _pk, line in touches}, now=now)
+    lines = ids | {line for _pk, line in touches}
+    judged = judge_lines(lines, now=now)
+    projects = {project for project, _category, _month in moved if project is not None}
+    projects |= set(BudgetLine.objects.filter(pk__in=lines).values_list("project", flat=True))
+    if projects:
+        judge_guards(guards_of_projects(projects), now=now)
+    return judged
 
 
 @transaction.atomic

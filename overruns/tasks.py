@@ -15,6 +15,8 @@ from usage.bookings import recurring
 from usage.feeds import services as feeds
 
 from . import services
+from .guards import judge_guards
+from .models import Guard
 from .silence import watch_lines
 
 TAKE_UP_SECONDS = 60
@@ -43,6 +45,12 @@ def draft_recurring_costs() -> None:
 def judge_open_lines() -> None:
     """Every open line once: forecasts move, and muted flags wake, with the calendar alone."""
     services.judge_lines(BudgetLine.objects.open().values_list("pk", flat=True), now=timezone.now())
+
+
+@shared_task
+def judge_all_guards() -> None:
+    """Every guard once: runs report their efficiency without an import."""
+    judge_guards(Guard.objects.active().values_list("pk", flat=True), now=timezone.now())
 
 
 @shared_task

@@ -7,6 +7,7 @@ from .holds import Hold
 from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
+from .stops import Stop
 
 __all__ = [
     "ApprovalRule",
@@ -27,6 +28,7 @@ __all__ = [
     "LineClosing",
     "Proposal",
     "ProposalVersion",
+    "Stop",
     "Threshold",
     "TouchedLine",
 ]

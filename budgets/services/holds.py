@@ -17,7 +17,7 @@ from teams import activity
 from teams.models import Organisation, Project, User
 
 from ..locks import lock_lines
-from ..models import BudgetLine, Hold, Proposal, Threshold
+from ..models import BudgetLine, Hold, Proposal, Stop, Threshold
 from ..placing import LinePlace, line_for
 from ..queries import line_status
 from ..status import LineStatus
@@ -63,6 +63,9 @@ def ask_to_start(project: Project, job: Job, *, by: User, hold: bool, now: datet
     """Answer, and hold the money where that is asked and the answer is not no. Asking again for the same job renews
     its hold, and never counts it twice."""
     check_amount(job.amount, project.currency)
+    stop = Stop.objects.in_force().filter(project=project, job__in=["", job.name]).first()
+    if stop:
+        return Start("no", stop.reason)
     found = line_of_job(project, job, now)
     if found is None:
         return Start(
