@@ -117,6 +117,12 @@ def _mix(draft: Draft, prefix: str) -> None:
         draft.refuse(prefix + "compute.mix", draft.seen["compute.mix"], "mix_with_own", (Phrase("leave_out"),))
     elif mode != "mixed" and highest(shares.get("compute.mix.own")):
         draft.refuse(prefix + "compute.mode", mode, "mix_without_mixed", (Phrase("word", {"word": "mixed"}),))
+    rented = [path for path, value in shares.items() if highest(value) and path != "compute.mix.own"]
+    if len(rented) > 1 and any(
+        "price_per_accelerator_hour" not in pool for pool in draft.tables.get("compute.pools", [])
+    ):
+        # each pool asks for the price of one mode
+        draft.refuse(prefix + rented[1], draft.seen[rented[1]], "exclusive", (Phrase("leave_out"),), other=rented[0])
     _adds_up(draft, prefix, "compute.mix", list(shares.values()))
 
 

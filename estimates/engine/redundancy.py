@@ -19,6 +19,9 @@ SOURCES = {
 }
 
 
+TYPED_HERE = (*TYPED_REDUNDANCY, "reliability.accelerator_mtbf_hours")
+
+
 def redundancy_of(case: Case) -> dict[str, Any] | None:
     """retries × rollback × experiments × rest, each with its number of cases and period of history."""
     if case.plan.task not in BUILDING:
@@ -41,9 +44,18 @@ def _factor(case: Case, name: str, paths: tuple[str, ...]) -> dict[str, Any]:
         "period": known.period,
         "source": known.source,
     }
-    felt = any(is_felt(case, typed) for typed in paths if typed in TYPED_REDUNDANCY)
-    answer["basis"] = "by feeling" if felt else "history" if known.scope else "published"
+    answer["basis"] = _basis(case, name, paths, known)
     return answer
+
+
+def _basis(case: Case, name: str, paths: tuple[str, ...], known: Known) -> str:
+    """What a figure of the plan stands on: a ladder is counted; what no history bears out is felt."""
+    if name == "experiment_factor" and case.plan.rows("experiments"):
+        return "model"
+    switched_off = any(case.plan.is_off(path.partition(".")[0]) for path in paths)
+    if switched_off or any(is_felt(case, path) for path in paths if path in TYPED_HERE):
+        return "by feeling"
+    return "history" if known.scope else "published"
 
 
 def _history_of(case: Case, paths: tuple[str, ...]) -> tuple[str, Known | None]:

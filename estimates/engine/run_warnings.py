@@ -90,7 +90,8 @@ def misses_deadline(case: Case) -> Finding | None:
 
 
 def infeasible(case: Case) -> Finding | None:
-    return percent(case.median("first_order_loss")) if case.median("first_order_loss") > INFEASIBLE_ABOVE else None
+    loss = case.median("first_order_loss")
+    return Finding(loss, f"{min(loss, 1.0):.0%}") if loss > INFEASIBLE_ABOVE else None
 
 
 def mfu_far_below_published(case: Case) -> Finding | None:

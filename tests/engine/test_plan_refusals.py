@@ -238,6 +238,7 @@ def test_what_a_task_cannot_do_without_is_asked_for(document: dict, missing: set
         (two_pools(tflops_per_accelerator=147), "compute.tflops_per_accelerator"),
         (two_pools(paid_mfu=0.3), "compute.paid_mfu"),
         (two_pools(instance={"name": "p5.48xlarge", "accelerators": 8}), "compute.instance"),
+        (two_pools(mode="mixed", mix={"on_demand": 0.5, "spot": 0.5}), "compute.mix.spot"),
         (two_pools(committed={"count": 8, "hours": 100}), "compute.committed"),
     ],
 )

@@ -168,6 +168,28 @@ def test_redundancy_that_is_typed_in_stands_beside_history_as_felt() -> None:
     assert (history["cases"], history["period"]) == (7, "2024-2026")
 
 
+@pytest.mark.parametrize(
+    ("changes", "factor", "basis"),
+    [
+        ({"experiments": "none"}, "experiment_factor", "by feeling"),
+        ({"experiments": [{"accelerator_hours": 100}]}, "experiment_factor", "model"),
+        ({"reliability": "none"}, "retry_factor", "by feeling"),
+        ({"reliability": {"accelerator_mtbf_hours": 1_000_000}}, "retry_factor", "by feeling"),
+        ({"reliability": {}}, "retry_factor", "published"),
+    ],
+)
+def test_a_factor_says_what_it_stands_on(changes: dict, factor: str, basis: str) -> None:
+    assert estimated(pretrain(**changes))["redundancy"]["factors"][factor]["basis"] == basis
+
+
+def test_no_more_than_all_the_time_is_lost() -> None:
+    document = pretrain(reliability={"accelerator_mtbf_hours": 8, "restart_hours": 1, "detection_hours": 9})
+    lost = [warning for warning in estimated(document)["warnings"] if warning["code"] == "infeasible"]
+
+    assert lost[0]["value"] > 1
+    assert lost[0]["message"].startswith("At this size 100% of the time is lost")
+
+
 def test_a_cut_of_compliance_below_what_was_spent_before_is_called_out() -> None:
     history = History({"data.compliance_cost": Known(Point(20_000.0), "our past projects", 3)})
 
