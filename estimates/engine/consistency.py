@@ -25,6 +25,7 @@ def check_together(draft: Draft, prefix: str, start: date | None) -> None:
     _residual(draft, prefix)
     _mix(draft, prefix)
     _layout(draft, prefix)
+    _owned_tiers(draft, prefix)
     for table in ("compute.pools", "inference.tiers"):
         _row_shares(draft, prefix, table)
 
@@ -131,6 +132,20 @@ def _row_shares(draft: Draft, prefix: str, table: str) -> None:
     shares = [row["share"] for row in rows if "share" in row]
     if shares and len(shares) == len(rows):
         _adds_up(draft, prefix, table, [share for share in shares if isinstance(share, Point | Pert | Quantiles)])
+
+
+def _owned_tiers(draft: Draft, prefix: str) -> None:
+    """A service runs on own cards as a whole; its tiers then neither rent nor have a price."""
+    mode = draft.words.get("compute.mode", "rent")
+    for index, tier in enumerate(draft.tables.get("inference.tiers", [])):
+        owned = tier.get("mode") == "own"
+        wrong = ["mode"] if "mode" in tier and owned != (mode == "own") else []
+        if mode == "own" and "price_per_accelerator_hour" in tier:
+            wrong.append("price_per_accelerator_hour")
+        for key in wrong:
+            path = f"inference.tiers.{index}.{key}"
+            other = f"compute.mode: {mode}"
+            draft.refuse(prefix + path, draft.seen.get(path), "exclusive", (Phrase("leave_out"),), other=other)
 
 
 def _adds_up(draft: Draft, prefix: str, path: str, shares: list[Value]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from estimates.engine.compute_money import capital_outlay, useful_accelerator_hours
-from estimates.engine.conditions import every, has_rows, is_task, lacks
+from estimates.engine.conditions import every, has_rows, is_task, lacks, lacks_word
 from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
 from estimates.engine.sampling import Array
 from estimates.engine.schedule import run_month_share
 from estimates.engine.time import elapsed_hours, idle_accelerator_hours, total_accelerator_hours
 
 serving = every(is_task("inference"), lacks("inference.unit_cost_per_request"))
+renting_tiers = every(serving, has_rows("inference.tiers"), lacks_word("compute.mode", "own"))
 embedding = is_task("vector_store")
 
 
@@ -37,16 +38,22 @@ def month_share_of_service(service_month_share: Array) -> Array:
     return service_month_share
 
 
-@rent_rate.variant(when=every(serving, has_rows("inference.tiers")))
-def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_price: Array) -> Array:
-    """Each tier at its price, by the hours it works."""
-    return mean_price(worked_accelerator_hours.sum(axis=1), tier_price)
+@rent_rate.variant(when=renting_tiers)
+def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_price: Array, share_own: Array | float = 0.0) -> Array:
+    """Each tier at its price, by the hours it works; what is owned pays no rent."""
+    return (1.0 - share_own) * mean_price(worked_accelerator_hours.sum(axis=1), tier_price)
 
 
-@idle_rent_rate.variant(when=every(serving, has_rows("inference.tiers")))
-def idle_rent_rate_of_tiers(held_accelerator_hours: Array, worked_accelerator_hours: Array, tier_price: Array) -> Array:
-    """Each tier at its price, by the hours it holds and does not work."""
-    return mean_price((held_accelerator_hours - worked_accelerator_hours).sum(axis=1), tier_price)
+@idle_rent_rate.variant(when=renting_tiers)
+def idle_rent_rate_of_tiers(
+    held_accelerator_hours: Array,
+    worked_accelerator_hours: Array,
+    tier_price: Array,
+    share_own: Array | float = 0.0,
+) -> Array:
+    """Each tier at its price, by the hours it holds and does not work; what is owned pays no rent."""
+    idle_hours = (held_accelerator_hours - worked_accelerator_hours).sum(axis=1)
+    return (1.0 - share_own) * mean_price(idle_hours, tier_price)
 
 
 @useful_accelerator_hours.variant(when=embedding)

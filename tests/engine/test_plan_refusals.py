@@ -33,6 +33,12 @@ def two_pools(**compute: Any) -> dict[str, Any]:
     return small_plan(compute={"pools": pools, **compute})
 
 
+def own_tier(acquired: str, **tier: Any) -> dict[str, Any]:
+    """A service with one tier that says how it is paid for."""
+    compute = {"accelerator": "l4", "mode": acquired}
+    return {"task": "inference", "compute": compute, "inference": {"tiers": [{"name": "all", "share": 1, **tier}]}}
+
+
 def test_all_faults_come_in_one_answer() -> None:
     document = small_plan(
         curency="USD",
@@ -238,6 +244,9 @@ def test_what_a_task_cannot_do_without_is_asked_for(document: dict, missing: set
         (two_pools(tflops_per_accelerator=147), "compute.tflops_per_accelerator"),
         (two_pools(paid_mfu=0.3), "compute.paid_mfu"),
         (two_pools(instance={"name": "p5.48xlarge", "accelerators": 8}), "compute.instance"),
+        (own_tier("rent", mode="own"), "inference.tiers.0.mode"),
+        (own_tier("own", mode="on_demand"), "inference.tiers.0.mode"),
+        (own_tier("own", price_per_accelerator_hour=2), "inference.tiers.0.price_per_accelerator_hour"),
         (two_pools(mode="mixed", mix={"on_demand": 0.5, "spot": 0.5}), "compute.mix.spot"),
         (two_pools(committed={"count": 8, "hours": 100}), "compute.committed"),
     ],

@@ -163,3 +163,12 @@ def test_a_tier_works_and_idles_at_its_own_price() -> None:
     # 1/30 of a card works: 0.025 in the first tier, 0.025 ÷ 3 in the rest; each holds one
     assert median(found, "compute_cost") == pytest.approx(730.5 * (0.025 * 3 + 0.025 / 3))
     assert median(found, "idle_cost") == pytest.approx(730.5 * (0.975 * 3 + 1 - 0.025 / 3))
+
+
+def test_the_tiers_of_an_own_service_pay_no_rent() -> None:
+    document = service(months=1, tiers=[{"name": "first", "share": 0.75}, {"name": "rest", "share": 0.25}])
+    own = {"capital": 40_000, "life_hours": 40_000, "occupancy": 1, "board_kw": 1, "pue": 1, "electricity_price": 0.5}
+    document["compute"] = {"peak_tflops": 100, "memory_gb": 80, "mfu": 0.36, "mode": "own", "own": own}
+
+    # two cards held for a month at 1 + 0.5 an hour
+    assert answer(document)["cost"]["total"]["mean"] == pytest.approx(2 * 730.5 * 1.5)
