@@ -31,7 +31,7 @@ class Said:
 def hints_of(plan: Plan, answer: Answer) -> dict[str, Said]:
     """Sentences by the path of their field."""
     said: dict[str, Said] = {}
-    for source in (assumed, peak, count, price, tokens, duplicates, checkpoints, utilisation, roles):
+    for source in (assumed, peak, count, price, tokens, data_work, duplicates, checkpoints, utilisation, roles):
         said.update(source(plan, answer))
     return said
 
@@ -110,6 +110,16 @@ def tokens(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
         yield "data.tokens", Said(_("compute-optimal is %(tokens)s; fewer leave it undertrained") % facts, "warn")
     else:
         yield "data.tokens", Said(_("compute-optimal is %(tokens)s") % facts)
+
+
+def data_work(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
+    """Continued pretraining takes less computing, so that data weighs more; nobody has published how much more."""
+    total, of_data = answer["cost"]["total"]["mean"], answer["cost"]["by_line"]["data"]["mean"]
+    if plan.task != "continued_pretrain" or not total or of_data is None:
+        return
+    facts = {"share": figures.percent_text(of_data / total, 0)}
+    sentence = _("data is %(share)s of the total; in continued pretraining its share is clearly higher") % facts
+    yield "data.processing_cost_per_tb", Said(sentence, "hint" if of_data else "warn")
 
 
 def duplicates(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
