@@ -36,7 +36,7 @@ def own_hourly(case: Case) -> tuple[dict[str, float], list[str]]:
         return {}, [name for name, value in named.items() if value is None]
     figures = {key: _median(context, f"compute.own.{key}") for key in ("life_hours", "occupancy", "pue")}
     own = {key: context.plan.number(f"compute.own.{key}") or 0.0 for key in OWN_FIGURES}
-    energy = board * (own["load"] or 1.0) * figures["pue"] * electricity
+    energy = board * own["load"] * figures["pue"] * electricity
     return {
         "depreciation": (capital - own["residual"]) / figures["life_hours"],
         "electricity": energy,

@@ -71,7 +71,8 @@ def mfu_point(case: Case) -> Answer | None:
 def _counts(evaluation: Evaluation, index: int) -> list[float]:
     if "compute__count" not in evaluation.leaves:
         return []
-    return [max(1.0, float(round(evaluation.median_of("compute__count", index) * factor))) for factor in COUNTS]
+    planned = evaluation.median_of("compute__count", index)
+    return sorted({max(1.0, float(round(planned * factor))) for factor in COUNTS})
 
 
 def accelerators_settings(evaluation: Evaluation, index: int) -> list[Setting]:

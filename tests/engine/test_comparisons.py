@@ -207,3 +207,16 @@ def test_the_ask_is_the_mean_with_contingency_and_its_lines_add_up() -> None:
     assert round(sum(asked["by_line"].values()), 2) == asked["total"] == asked["levels"]["mean"]["total"]
     assert asked["by_line"]["contingency"] == pytest.approx(asked["total"] / 11, abs=0.01)
     assert asked["levels"]["p80"]["total"] > asked["levels"]["p50"]["total"]
+
+
+def test_no_number_of_accelerators_is_offered_twice() -> None:
+    options = comparison("accelerators", compute__count=1)["options"]
+
+    assert [option["count"] for option in options] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(("load", "hourly"), [({}, 0.05), ({"load": 0.5}, 0.025), ({"load": 0}, 0)])
+def test_the_electricity_of_an_own_hour_follows_the_load(load: dict, hourly: float) -> None:
+    own = {**OWN, "board_kw": 0.5, "electricity_price": 0.1, **load}
+
+    assert comparison("rent_or_own", compute__own=own)["own_parts"]["electricity"] == pytest.approx(hourly)
