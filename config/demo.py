@@ -11,7 +11,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +26,7 @@ from django.utils import timezone
 from budgets.models import ApprovalStep, BudgetLine, Proposal
 from budgets.queries import line_status
 from budgets.services import approval, ledger, proposals
+from config import demo_work
 from config.demo_bills import DATA, GPU, NETWORK, POWER, STORAGE, Bill, Burn, months_of
 from config.demo_bookings import book_invoices, book_people
 from core.money import round_money
@@ -33,10 +34,12 @@ from core.months import Month, Period
 from core.vocabulary import Category, TaskType
 from estimates import services as estimates
 from overruns import tasks as overruns
+from retrospectives import services as retrospectives
 from teams import services as teams
 from teams.models import Activity, CostCentre, ExchangeRate, Membership, Organisation, Project, Role, Team, User
 from usage import rules
 from usage import services as usage
+from usage.models import Source
 
 PLANS = Path(__file__).resolve().parent.parent / "docs" / "plans"
 ZONE = "Asia/Shanghai"
@@ -91,8 +94,13 @@ class Story:
     account: str
 
 
+RESTATED = Decimal("1.006")
+"""How much dearer the first month turned out."""
 SPIKES = {23: Decimal("1.6"), 24: Decimal("1.9"), 25: Decimal("1.4")}
 """Days, from the first on, on which computing was dearer than usual."""
+
+LADDER = "Base-1B ladder"
+"""A project whose work is done."""
 
 STORIES = (
     Story(
@@ -140,6 +148,23 @@ STORIES = (
         "search-manager@example.com",
         {Category.COMPUTE: Decimal("0.62"), Category.DATA: Decimal("0.30"), Category.PEOPLE_PLATFORM: Decimal("0.44")},
         "acct-search",
+    ),
+    Story(
+        LADDER,
+        "foundation-models",
+        TaskType.PRETRAIN,
+        "USD",
+        "template-pretrain",
+        {
+            "name": "Base-1B rungs",
+            "model": {"parameters": "1.1B", "layers": 24, "hidden_size": 2048},
+            "data": {"tokens": "25B", "raw_tb": 1, "clean_tb": 0.4},
+            "compute": {"count": 32},
+        },
+        "researcher@example.com",
+        "manager@example.com",
+        {Category.COMPUTE: Decimal("0.88"), Category.DATA: Decimal("0.74"), Category.PEOPLE_PLATFORM: Decimal("0.52")},
+        "acct-foundation",
     ),
     Story(
         "Speech recogniser",
@@ -270,8 +295,34 @@ def tell_stories(people: dict[str, User], now: datetime) -> None:
     staffed = [(project, proposal, story.spent[Category.PEOPLE_PLATFORM]) for story, project, proposal in told]
     book_people(staffed, people["finance@example.com"], now)
     book_invoices(told[0][1], people["finance@example.com"], now)
+    show_work(told, people, now)
     overruns.judge_touched()
     leave_work_in_flight(people, now)
+
+
+def show_work(told: list[tuple[Story, Project, Proposal]], people: dict[str, User], now: datetime) -> None:
+    """What ran and what came of it; and the first month, closed, with a bill that came again afterwards."""
+    operator, manager = people["operator@example.com"], people["manager@example.com"]
+    _story, base, of_base = told[0]
+    demo_work.show_run(base, of_base, people["researcher@example.com"], operator, now)
+    demo_work.show_services(operator, now)
+    demo_work.show_storage(operator, now)
+    [ladder] = [proposal for story, _project, proposal in told if story.name == LADDER]
+    demo_work.finish(ladder, manager, now)
+    retrospectives.open_for_overruns(now=now)
+    demo_work.close_first_month(Month.of(now.date()) + -2, people["finance@example.com"])
+    deliver_again(told, operator, now)
+
+
+def deliver_again(told: list[tuple[Story, Project, Proposal]], operator: User, now: datetime) -> None:
+    """The first provider's bill of the closed month once more, a little dearer than it was."""
+    slug, _name, bill = next(bills(told, spent_by(now)))
+    month = Month.of(now.date()) + -2
+    dearer = replace(bill, burns=tuple(replace(burn, amount=burn.amount * RESTATED) for burn in bill.burns))
+    source = Source.objects.get(slug=slug)
+    file = io.BytesIO(dearer.of_month(month, now.date()))
+    delivery = usage.receive_file(source=source, by=operator, name=f"{slug}-{month}-corrected.csv", stream=file)
+    overruns.import_then_judge(delivery.pk)
 
 
 def open_story(story: Story, people: dict[str, User], now: datetime) -> tuple[Project, Proposal]:
@@ -324,7 +375,7 @@ def plan_of(story: Story, begun: datetime) -> dict[str, Any]:
 def deliver_bills(told: list[tuple[Story, Project, Proposal]], operator: User, now: datetime) -> None:
     """Rules that place usage by its tag, then each provider's bills, month after month, as they would arrive."""
     today = now.date()
-    spent = Period(day(now, Month.of(today) + -2).date(), today)
+    spent = spent_by(now)
     by_tag = {"field": "tag", "operator": "equals", "tag": "project"}
     for _story, project, _proposal in told:
         of_project = {**by_tag, "values": [project.slug]}
@@ -341,6 +392,11 @@ def deliver_bills(told: list[tuple[Story, Project, Proposal]], operator: User, n
             file = io.BytesIO(bill.of_month(month, today))
             delivery = usage.receive_file(source=source, by=operator, name=f"{slug}-{month}.csv", stream=file)
             overruns.import_then_judge(delivery.pk)
+
+
+def spent_by(now: datetime) -> Period:
+    """From the first day of the month before last until today."""
+    return Period(day(now, Month.of(now.date()) + -2).date(), now.date())
 
 
 def bills(told: list[tuple[Story, Project, Proposal]], spent: Period) -> Iterator[tuple[str, str, Bill]]:
