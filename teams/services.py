@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault, NotAllowed
+from core.money import exact_text
+from core.months import Month
 
 from . import activity, permissions
-from .models import ApiToken, CostCentre, Notification, Project, Team, User
+from .models import ApiToken, ClosedMonth, CostCentre, ExchangeRate, Notification, Project, Team, User
 
 TOKEN_LIFE = timedelta(days=30)
 SCOPES = ("read", "plans", "usage", "metrics", "can_start")
@@ -50,6 +53,31 @@ def open_project(
     )
     activity.record("project.opened", by=by, project=project, subject=project, name=name)
     return project
+
+
+@transaction.atomic
+def enter_rate(*, by: User, month: Month, base: str, quote: str, rate: Decimal, source: str) -> ExchangeRate:
+    """Write down what one unit of `base` was worth in `quote` in a month; it stands before what was entered earlier."""
+    if not permissions.may_close_books(by):
+        raise NotAllowed(_("Exchange rates are entered by finance."))
+    faults = []
+    if base == quote:
+        faults.append(Fault("quote", quote, _("must differ from the first currency")))
+    if not rate.is_finite() or rate <= 0:
+        faults.append(Fault("rate", rate, _("must be more than nothing")))
+    if not source.strip():
+        faults.append(Fault("source", "", _("is missing"), _("where the rate was read")))
+    if faults:
+        raise DomainError(_("The rate cannot be kept."), faults=faults)
+    if ClosedMonth.objects.filter(month=month.start).exists():
+        raise DomainError(
+            _("%(month)s is closed, and its rates with it. Open it again first.") % {"month": month},
+            code="wrong_state",
+            faults=[Fault("month", str(month), _("is closed"))],
+        )
+    row = ExchangeRate.objects.create(month=month.start, base=base, quote=quote, rate=rate, source=source.strip())
+    activity.record("rate.entered", by=by, subject=row, month=str(month), base=base, quote=quote, rate=exact_text(rate))
+    return row
 
 
 def free_slug(name: str) -> str:

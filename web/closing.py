@@ -51,9 +51,10 @@ PLACES = {
     "imports": "import-list",
     "bookings": "recurring-list",
     "unallocated": "usage",
+    "rates": "rate-list",
     "prices": "price-list",
 }
-"""Where each point is put in order; rates are kept in the admin panel."""
+"""Where each point is put in order."""
 
 
 @dataclass(frozen=True)

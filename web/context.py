@@ -73,6 +73,7 @@ BOOKS = (
     Place("recurring-list", _("Every month"), ("recurring",)),
     Place("statement-list", _("Statements"), ("statement",)),
     Place("restatement-list", _("Restatements"), ("restatement",)),
+    Place("rate-list", _("Exchange rates"), ("rate",)),
     Place("closing", _("Closing"), ("closing",), may_see=permissions.may_see_all_usage),
 )
 PLACES: list[Place | None] = [

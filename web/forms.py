@@ -27,7 +27,8 @@ class MoneyField(forms.DecimalField):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("widget", forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}))
-        super().__init__(max_digits=28, decimal_places=4, **options)
+        options = {"max_digits": 28, "decimal_places": 4} | options
+        super().__init__(**options)
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
         if value in self.empty_values:

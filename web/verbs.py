@@ -41,6 +41,7 @@ SENTENCES: dict[str, str | Promise] = {
     "estimate.frozen": _("The estimate of {who} is frozen at {total}"),
     "price.added": _("{who} entered a price for {item}: {money} per {unit}, valid from {valid_from}"),
     "prices.imported": _("{who} imported {rows} prices"),
+    "rate.entered": _("{who} entered the exchange rate of {month}: 1 {base} = {rate} {quote}"),
     "baseline.recorded": _("{who} wrote down what {runs} runs taught: {quantity} {value}"),
     "accelerator.added": _("{who} added the accelerator {name}"),
     "accelerator.changed": _("{who} changed the accelerator {name}"),

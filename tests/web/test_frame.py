@@ -81,6 +81,7 @@ def test_finance_finds_the_closing_among_the_books(client, stage):
         "Every month": "/usage/recurring/",
         "Statements": "/usage/statements/",
         "Restatements": "/usage/restatements/",
+        "Exchange rates": "/rates/",
         "Closing": "/closing/",
     }
 
