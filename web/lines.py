@@ -300,7 +300,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),
         "may_release": permissions.may_fund(request.user, team) or permissions.may_write_plans(request.user, team),
-        "grant": bound.get("grant") or GrantForm(),
+        "grant": bound.get("grant") or GrantForm(auto_id="grant_%s"),
         "transfer": bound.get("transfer") or TransferForm(line=found),
         "release": bound.get("release") or ReleaseForm(line=found),
         "threshold": bound.get("threshold") or ThresholdForm(),
@@ -385,7 +385,15 @@ def line_grant(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.grant(found, by=request.user, amount=asked["amount"], reason=asked["reason"])
 
-    return act(request, slug, line_id, "grant", GrantForm(request.POST), change, _("The money is on the line."))
+    return act(
+        request,
+        slug,
+        line_id,
+        "grant",
+        GrantForm(request.POST, auto_id="grant_%s"),
+        change,
+        _("The money is on the line."),
+    )
 
 
 @login_required

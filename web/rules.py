@@ -65,9 +65,7 @@ SPLITS = {BY_WEIGHT: Split.WEIGHT, BY_USAGE: Split.USAGE, BY_PARTS: Split.PARTS}
 class ConditionForm(forms.Form):
     """One condition of a rule; an empty field is none."""
 
-    field = forms.ChoiceField(
-        label=gettext_lazy("Look at"), required=False, choices=[("", gettext_lazy("nothing more")), *FIELDS]
-    )
+    field = forms.ChoiceField(label=gettext_lazy("Look at"), required=False, choices=[("", "–"), *FIELDS])
     tag = forms.CharField(label=gettext_lazy("Name of the tag"), required=False, max_length=200)
     operator = forms.ChoiceField(label=gettext_lazy("Test"), required=False, choices=OPERATORS)
     values = forms.CharField(label=gettext_lazy("Values, separated by commas"), required=False, max_length=2000)
