@@ -158,6 +158,8 @@ def test_u8_the_evening_in_utc_is_the_next_day_in_china():
         ('{"a": "1", "a": "2"}', {"a": "2"}, {"tag_repeated": 1}),
         ("{broken", {"(unreadable)": "{broken"}, {"tags_unreadable": 1}),
         ("__import__('os')", {"(unreadable)": "__import__('os')"}, {"tags_unreadable": 1}),
+        (r'{"a": "\u0000", "\ud800": "b"}', {"a": "\u2400", "?": "b"}, {}),
+        (r"{'a': '\x00'}", {"a": "\u2400"}, {}),
     ],
 )
 def test_u9_a_bill_is_never_lost_for_its_tags(text, tags, warned):
@@ -243,7 +245,16 @@ def test_i2_settings_fix_the_order_and_the_money():
 
 
 @pytest.mark.parametrize(
-    "text", ["2023-02-01T30:00:00Z", "2025-02-29T00:00:00Z", "2026-03-05T24:00:00Z", "2026-13-01T00:00:00Z", "soon"]
+    "text",
+    [
+        "2023-02-01T30:00:00Z",
+        "2025-02-29T00:00:00Z",
+        "2026-03-05T24:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-03-05T23:59:60Z",
+        "2026-03-05T00:00:00+99:99",
+        "soon",
+    ],
 )
 def test_i3_times_that_do_not_exist_reject_the_row(text):
     answer = deliver(factories.source(), focus({}, {"ChargePeriodStart": text}))
@@ -315,10 +326,34 @@ def test_i7_a_wrong_dataset_is_named():
         (b"<html>not found</html>", "web page"),
         (b"just words\n", "no table"),
         (b"PAR1\x00\x00", "Parquet"),
+        (gzip.compress(gzip.compress(b"a,b\n1,2\n")), "packed twice"),
+        (b"\n\r\n\n", "blank lines"),
+        (focus({}, newline="\r"), "CR alone"),
     ],
 )
 def test_i7_what_is_no_table_is_refused_by_what_it_is(content, said):
     assert said.lower() in refused(deliver(factories.source(), content)).lower()
+
+
+def test_i7_an_invoice_detail_with_costs_is_no_bill_either():
+    content = (
+        b"InvoiceDetailId,BilledCost,BillingCurrency,BillingPeriodStart,ChargeCategory\n1,2,USD,2026-03-01,Usage\n"
+    )
+
+    assert "Invoice Detail" in refused(deliver(factories.source(), content))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_i8_a_damaged_member_of_an_archive_refuses_it(name):
+    content = gzip.compress(focus({})) if name.endswith("gz") else focus({})
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, content)
+    begin = 30 + len(name)
+
+    damaged = packed.getvalue()[:begin] + b"\xff" * 5 + packed.getvalue()[begin + 5 :]
+
+    assert "damaged" in refused(deliver(factories.source(), damaged))
 
 
 def test_i8_an_open_quote_at_the_end_is_a_truncated_file():

@@ -14,6 +14,7 @@ from ..delivery import Settings
 from ..reading.faults import FileRefused
 from ..reading.header import Header
 from ..reading.records import BOM, split_record
+from ..reading.unpack import GZIP, ZIP, ZSTD
 from . import (
     alibaba,
     aws_cur,
@@ -102,6 +103,8 @@ def detect(stream: BufferedReader, name: str, settings: Settings, wanted: str = 
 
 def take_sample(stream: BufferedReader, name: str, settings: Settings) -> Sample:
     head = _head(stream)
+    if head.startswith((GZIP, ZSTD, ZIP)):
+        raise FileRefused(_("The file is packed twice. Unpack it once and deliver what comes out."), value=name)
     if b"\0" in head:
         raise FileRefused(_("The file holds NUL bytes: it is no text."))
     text = head.removeprefix(BOM).decode(settings.encoding, "replace")
@@ -125,6 +128,8 @@ def unknown_content(sample: Sample) -> str:
     if sample.settings.encoding == "utf-8" and not _is_utf8(sample.head):
         return _("The text is not UTF-8. For a GBK bill set encoding=gb18030.")
     start = sample.text.lstrip()[:1]
+    if not start:
+        return _("The file is empty: it holds blank lines alone.")
     if start in "{[":
         return _("The file is JSON of a kind no format knows. An export manifest is no bill: deliver the data files.")
     if start == "<":

@@ -149,7 +149,7 @@ def recognise(sample: Sample) -> Recognition | None:
                 column=column,
                 value=column,
             )
-    if "InvoiceDetailId" in header and START not in header and BILLED not in header:
+    if "InvoiceDetailId" in header and START not in header and header.at(*names_of(EFFECTIVE)) is None:
         raise FileRefused(_("This is a FOCUS Invoice Detail dataset. Headroom imports the Cost and Usage dataset."))
     marks = [name for name in (BILLED, *names_of(EFFECTIVE), START, *names_of(CATEGORY), BILL_START) if name in header]
     if len(marks) < 3:

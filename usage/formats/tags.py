@@ -10,6 +10,7 @@ from typing import Any
 
 from ..reading.notes import Notes
 from ..reading.numbers import NULLS
+from ..reading.text import storable
 
 REFERENCE_TAGS = ("headroom_proposal", "headroom-proposal")
 """Tags that say whose proposal the work belongs to."""
@@ -25,7 +26,7 @@ def read_tags(text: str, notes: Notes) -> dict[str, str]:
     for reader in (_json, _json_without_braces, _pairs, _literal):
         found = reader(cleaned, notes)
         if found is not None:
-            return found
+            return {storable(name): storable(value) for name, value in found.items()}
     notes.warn("tags_unreadable", detail=cleaned[:80])
     return {UNREADABLE: cleaned}
 

@@ -26,6 +26,7 @@ from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.records import Batch
 from ..reading.table import Table
+from ..reading.text import storable
 from ..reading.unpack import Delivery, Unpacked
 from .keysets import KeyEntry, KeySets, Scopes
 from .rate_card import RateCard
@@ -344,11 +345,6 @@ def records_of(detected: detection.Detected, settings: Settings, notes: Notes, s
     cut = detected.format.records
     own = cut(stream, settings, notes) if cut is not None else None
     return own or Table(stream, delimiter=detected.delimiter, encoding=settings.encoding)
-
-
-def storable(text: str) -> str:
-    """Text as PostgreSQL takes it: no NUL, no lone surrogates."""
-    return text.replace("\0", "\u2400").encode("utf-8", "replace").decode()
 
 
 def print_salt(format_: Format, settings: Settings, header: bytes) -> bytes:

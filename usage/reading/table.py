@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +23,11 @@ class Table:
         self.raw_header = self._records.header()
         if not self.raw_header:
             raise FileRefused(_("The file has no header."))
-        self.header = Header(split_record(self.raw_header, delimiter, encoding))
+        try:
+            self.header = Header(split_record(self.raw_header, delimiter, encoding))
+        except csv.Error:
+            message = _("The header cannot be cut into names. Lines must end with LF or CRLF, not with CR alone.")
+            raise FileRefused(message) from None
 
     @property
     def undecodable(self) -> bool:

@@ -40,6 +40,8 @@ DATE_ORDERS = {
 """Spellings of the setting `date_order` and what each means."""
 
 MEMORY = 50_000
+FARTHEST_OFFSET = 14
+"""Hours: islands of the Pacific are that far ahead."""
 FIRST_YEAR, LAST_YEAR = 1970, 2200
 """Beyond them no bill lies, and the arithmetic of days and zones runs off the calendar."""
 
@@ -127,6 +129,8 @@ def _iso(match: re.Match[str], zone: ZoneInfo, on_offset: Callable[[], None] | N
     if (found := OFFSET.search(offset)) is None:
         return moment.replace(tzinfo=UTC)
     sign, hours, minutes = found.groups()
+    if int(hours) > FARTHEST_OFFSET or int(minutes) > 59:
+        raise ValueError(f"no clock is {found[0]} from UTC")
     shift = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
     if shift and on_offset:
         on_offset()

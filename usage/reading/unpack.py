@@ -45,7 +45,10 @@ class Unpacked(io.RawIOBase):
     def __init__(self, inner: IO[bytes], packed: IO[bytes], *, packed_size: int, digest: Any) -> None:
         self._packed, self._packed_size, self._digest = packed, packed_size, digest
         self.count = 0
-        self._inner = _opened(inner)
+        try:
+            self._inner = _opened(inner)
+        except BROKEN as error:
+            raise damaged(error) from None
         self.is_own_text = _begins_as_parquet(self._inner)
         """Whether the text is written here (UTF-8, commas), whatever the source's tables are written in."""
         if self.is_own_text:
@@ -177,7 +180,19 @@ class Delivery:
             for member in members:
                 if member.flag_bits & 1:
                     raise FileRefused(_("The archive is locked with a password."), value=member.filename)
-                yield self._part(member.filename, archive.open(member), packed)
+                yield self._part(member.filename, opened_member(archive, member), packed)
+
+
+def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
+    """A member to read; one whose entry is damaged, or packed in a way nobody here reads, refuses the file."""
+    try:
+        return archive.open(member)
+    except NotImplementedError:
+        raise FileRefused(
+            _("The archive is packed in a way that is not read. Pack it as a plain zip."), value=member.filename
+        ) from None
+    except BROKEN as error:
+        raise damaged(error) from None
 
 
 def usable_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
