@@ -165,6 +165,17 @@ def test_translated_headers_are_read_by_their_english_names() -> None:
     assert by_service(records()) == {"Virtual Machines": "12.25", "Storage": "0.15"}
 
 
+def test_names_with_underscores_are_the_same_names() -> None:
+    names = "date,meter_category,cost_in_billing_currency,billing_currency_code,subscription_id,quantity,unit_of_measure"
+
+    row = "2026-03-05,Storage,2.5,USD,s-1,1,1 Hour"
+
+    answer = deliver(f"{names}\n{row}\n", view="actual")
+
+    assert (answer["format"], answer["status"]) == ("azure", "live")
+    assert total(records(), "billed") == "2.5"
+
+
 def test_one_file_stands_for_both_costs_and_says_so() -> None:
     answer = deliver(table(usage("7")))
 

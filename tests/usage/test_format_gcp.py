@@ -119,6 +119,20 @@ def test_what_json_lines_hold_beyond_the_columns_is_kept(bills) -> None:
     assert others == {"price.effective_price": "1.5", "export_time": "2025-04-02 00:00:00 UTC"}
 
 
+def test_an_array_is_read_like_lines(bills) -> None:
+    answer = deliver(json.dumps([line(), line(cost=1.5)], indent=1))
+
+    assert (answer["format"], answer["status"], answer["rows_read"]) == ("gcp", "live", 2)
+    assert total(records(), "billed") == "4"
+
+
+def test_a_line_that_is_no_object_is_rejected_alone(bills) -> None:
+    answer = deliver(lines(line()) + '[1]\n"x"\n' + lines(line(cost=1.5)))
+
+    assert (answer["rows_accepted"], answer["rows_rejected"]) == (2, 2)
+    assert total(records(), "billed") == "4"
+
+
 def test_json_lines_that_end_early_refuse_the_file(bills) -> None:
     answer = deliver(lines(line(), line())[:-20])
 

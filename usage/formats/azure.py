@@ -107,9 +107,12 @@ HOURS_IN_MULTIPLES = re.compile(r"[0-9]+ hours?", re.IGNORECASE)
 
 
 def english(name: str) -> str:
-    """`Kosten (Cost)` is compared as `cost`: translated headers end with the English name in parentheses."""
+    """`Kosten (Cost)` is compared as `cost`: translated headers end with the English name in parentheses.
+
+    `cost_in_billing_currency` is the same name as `CostInBillingCurrency`.
+    """
     match = IN_PARENTHESES.fullmatch(name)
-    return plain(match[1] if match else name)
+    return plain(match[1] if match else name).replace("_", "").replace(" ", "")
 
 
 def recognise(sample: Sample) -> Recognition | None:
@@ -117,7 +120,7 @@ def recognise(sample: Sample) -> Recognition | None:
     header = Header(sample.header.names, same=english)
     if "MeterCategory" not in header or header.at(*NAMES["cost"]) is None or header.at(*NAMES["date"]) is None:
         return None
-    translated = _("translated, ") if [plain(name) for name in header.names] != header.plain else ""
+    translated = _("translated, ") if any(IN_PARENTHESES.fullmatch(name) for name in header.names) else ""
     cost = header.names[header.at(*NAMES["cost"]) or 0]
     return Recognition(80, _("%(translated)scolumns of an Azure cost export (MeterCategory, %(cost)s)") % {
         "translated": translated, "cost": cost,

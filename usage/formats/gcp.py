@@ -114,7 +114,7 @@ def recognise(sample: Sample) -> Recognition | None:
 
 
 def is_json(text: str) -> bool:
-    return text.lstrip("\ufeff \r\n\t").startswith("{")
+    return text.lstrip("\ufeff \r\n\t").startswith(("{", "["))
 
 
 def records(stream: io.BufferedReader, settings: Settings, notes: Notes) -> Records | None:
@@ -125,6 +125,11 @@ def records(stream: io.BufferedReader, settings: Settings, notes: Notes) -> Reco
 
 
 def json_lines(cursor: JsonCursor) -> Iterator[bytes]:
+    """Objects one after the other, or one array of them, as the console saves the result of a query."""
+    if cursor.peek() == b"[":
+        for _place in cursor.places():
+            yield cursor.value()
+        return
     while cursor.peek():
         yield cursor.value()
 
@@ -188,8 +193,8 @@ def python_as_json(text: str) -> str | None:
 class GcpReader:
     """Reads the rows of one export."""
 
-    def __init__(self, header: Header, settings: Settings, notes: Notes) -> None:
-        self._settings, self._notes = settings, notes
+    def __init__(self, header: Header, settings: Settings, notes: Notes, *, is_json: bool = False) -> None:
+        self._settings, self._notes, self._is_json = settings, notes, is_json
         self._columns = Columns(header, NAMES, of_row=OF_ROW)
         self._cells = Cells(
             self._columns,
@@ -200,7 +205,7 @@ class GcpReader:
         self.exact_places = self._columns.places("billing_account_id", "project.id", "resource.name", *OF_ROW)
 
     def row(self, record: Any) -> Row:
-        fields = as_fields(record) if isinstance(record, dict) else record
+        fields = as_fields(record) if self._is_json else record
         cells, columns, text = self._cells, self._columns, self._columns.text
         start = cells.time(fields, "usage_start_time")
         end = after(start, cells.time(fields, "usage_end_time"), cells.label("usage_end_time"))
@@ -295,7 +300,7 @@ def line_of(service: str, sku: str) -> Category:
 def open_export(header: Header, settings: Settings, notes: Notes) -> GcpReader:
     """Check the header of a table; JSON lines have the columns of the export."""
     if not len(header):
-        return GcpReader(Header([*COLUMNS, OTHERS]), settings, notes)
+        return GcpReader(Header([*COLUMNS, OTHERS]), settings, notes, is_json=True)
     header.refuse_twins(NAMES)
     required = REQUIRED if settings.currency else (*REQUIRED, "currency")
     header.insist({name: NAMES[name] for name in required})
