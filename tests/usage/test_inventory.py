@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import json
 import zipfile
 from datetime import date
 from pathlib import Path
@@ -111,6 +113,48 @@ def test_parts_of_a_zip_are_one_snapshot():
     assert (answer["rows_read"], answer["rows_accepted"]) == (6, 6)
     assert [each.copies for each in storage.copies(bucket())] == [2]
     assert usage_totals(Question(source="bucket"))[0].quantities == {"bytes": 37_000_000_000}
+
+
+def s3_inventory(rows: str, *parts: str, schema: str, named: int) -> bytes:
+    """A zip as one fetches it: the manifest, and parts without a header."""
+    files = [{"key": f"lists/data/part-{at}.csv.gz", "size": 1} for at in range(named)]
+    manifest = {"sourceBucket": "train", "fileFormat": "CSV", "fileSchema": schema, "files": files}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("2026-05-31T00-00Z/manifest.json", json.dumps(manifest))
+        for at, text in enumerate((rows, *parts)):
+            archive.writestr(f"data/part-{at}.csv.gz", gzip.compress(text.encode()))
+    return packed.getvalue()
+
+
+SCHEMA = "Bucket, Key, Size, ObjectAccessControlList, LastModifiedDate, StorageClass"
+
+
+def test_the_manifest_of_an_s3_inventory_says_which_column_is_which():
+    rows = '"train","20260101","7","900","2026-05-30T10:00:00.000Z","STANDARD"\n'
+    more = '"train","logs/a%20b","8","901","2026-05-30T10:00:00.000Z","GLACIER"\n'
+
+    answer = delivered(s3_inventory(rows, more, schema=SCHEMA, named=2))
+
+    assert (answer["format"], answer["status"], answer["rows_accepted"]) == ("inventory", "live", 2)
+    assert {each.name: each.total for each in storage.held_by_class(bucket())} == {"STANDARD": 7, "GLACIER": 8}
+
+
+def test_a_part_that_the_manifest_names_and_the_archive_lacks_refuses_the_delivery():
+    rows = '"train","a/b","7","900","2026-05-30T10:00:00.000Z","STANDARD"\n'
+
+    answer = delivered(s3_inventory(rows, schema=SCHEMA, named=2))
+
+    assert answer["status"] == "refused"
+    assert "lists/data/part-1.csv.gz" in answer["errors"][0]["reason"]
+
+
+def test_a_part_that_the_manifest_does_not_name_is_left_out():
+    rows = '"train","a/b","7","900","2026-05-30T10:00:00.000Z","STANDARD"\n'
+
+    answer = delivered(s3_inventory(rows, rows.replace("a/b", "c/d"), schema=SCHEMA, named=1))
+
+    assert (answer["status"], answer["rows_read"]) == ("live", 1)
 
 
 def test_many_objects_become_few_rows():

@@ -406,6 +406,26 @@ def test_path_tricks_in_an_archive_write_nothing(name, tmp_path):
     assert deliver(factories.source(), packed.getvalue())["status"] == "live"
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_files_of_one_name_in_an_archive_are_refused():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("bill.csv", focus({}))
+        archive.writestr("bill.csv", focus({}))
+
+    assert "two files of one name" in refused(deliver(factories.source(), packed.getvalue()))
+
+
+@pytest.mark.parametrize("manifest", ['{"reportKeys": ["x/a.csv", "x/b.csv"]}', '{"blobs": [{"blobName": "b.csv"}]}'])
+def test_i8_fewer_parts_than_the_manifest_lists_are_refused(manifest):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("march-manifest.json", manifest)
+        archive.writestr("a.csv", focus({}))
+
+    assert "b.csv" in refused(deliver(factories.source(), packed.getvalue()))
+
+
 def test_a_spreadsheet_is_refused_by_name():
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Any
 
 from django.utils.translation import gettext as _
 
+from ..reading.manifest import is_manifest
 from .places import Found
 
 SETTLED = timedelta(seconds=20)
@@ -45,46 +44,9 @@ class Judged:
     markers: set[str] = field(default_factory=set)
 
 
-def is_manifest(name: str) -> bool:
-    return name.lower().endswith("manifest.json")
-
-
 def is_marker(name: str) -> bool:
     last = name.rpartition("/")[2]
     return last == SUCCESS or last.endswith(DONE) or is_manifest(last)
-
-
-def parts_of_manifest(content: bytes) -> dict[str, int | None]:
-    """The files a manifest names, with their sizes where it says them; empty where it names none.
-
-    Understood are `reportKeys` (AWS cost and usage reports), `dataFiles` (AWS data exports), `blobs` with `blobName`
-    and `byteCount` (Azure exports), and `files`, a list of names or of objects with `name` and `size`.
-    """
-    try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(whole, dict):
-        return {}
-    listed: Any = next((whole[key] for key in ("reportKeys", "dataFiles", "blobs", "files") if whole.get(key)), [])
-    found: dict[str, int | None] = {}
-    for item in listed if isinstance(listed, list) else []:
-        name, size = named_part(item)
-        if name:
-            found[name] = size
-    return found
-
-
-def named_part(item: Any) -> tuple[str, int | None]:
-    if isinstance(item, str):
-        name, size = item, None
-    elif isinstance(item, dict):
-        name, size = str(item.get("blobName") or item.get("name") or ""), item.get("byteCount", item.get("size"))
-    else:
-        return "", None
-    if "://" in name:
-        name = name.partition("://")[2].partition("/")[2]
-    return name.strip("/"), size if isinstance(size, int) and not isinstance(size, bool) else None
 
 
 def judge(

@@ -22,6 +22,7 @@ from teams.models import User
 from .. import services as usage
 from ..models import Feed, FeedFile, Import, Source
 from ..pipeline import files
+from ..reading import manifest
 from . import completeness
 from .bucket import Bucket, configured_store
 from .completeness import Bundle, Judged, Seen
@@ -214,9 +215,9 @@ class Look:
         manifests = {
             file.name: parts
             for file in listing.files
-            if completeness.is_manifest(file.name)
+            if manifest.is_manifest(file.name)
             and (self._place.appears_whole or completeness.has_settled(file, seen.get(file.name), self._now))
-            and (parts := completeness.parts_of_manifest(self._read_whole(file)))
+            and (parts := manifest.parts_of_manifest(self._read_whole(file)))
         }
         return completeness.judge(
             listing.files,

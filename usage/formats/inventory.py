@@ -74,7 +74,7 @@ def recognise(sample: Sample) -> Recognition | None:
             return Recognition(60, _("a path, its bytes, and when it was used, as an inventory has them"))
         return None
     first = sample.head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].rstrip(b"\r")
-    if places_of(sample.header.names):
+    if numbered(sample.settings) or places_of(sample.header.names):
         return Recognition(70, _("rows without a header, as inventories of object stores have them"))
     if FIND.fullmatch(first):
         return Recognition(70, _("bytes, times and a path on each line, as find prints them"))
@@ -137,9 +137,12 @@ def records(stream: io.BufferedReader, settings: Settings, notes: Notes) -> Reco
 
 
 def numbered(settings: Settings) -> dict[str, int]:
-    """Places by the setting `columns`: `path=2,bytes=3` for a list without a header."""
-    given = {name: text for name, text in settings.columns.items() if name in NAMES and text.isdecimal()}
-    return {name: int(text) - 1 for name, text in given.items()} if "path" in given and "bytes" in given else {}
+    """Places by the setting `columns`, `path=2,bytes=3` or `Key=2,Size=3`, for a list without a header."""
+    given = {as_one(name): int(text) - 1 for name, text in settings.columns.items() if WHOLE.fullmatch(text)}
+    places = {
+        ours: given[alias] for ours, theirs in NAMES.items() for alias in reversed(theirs) if given.get(alias, -1) >= 0
+    }
+    return places if "path" in places and "bytes" in places else {}
 
 
 def split_find(listing: Listing, batch: Batch) -> list[Any]:

@@ -110,6 +110,8 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
             settings = context.settings
             if unpacked.is_own_text:
                 settings = replace(settings, encoding="utf-8", delimiter="")
+            elif file.names_of_columns and not settings.columns:
+                settings = replace(settings, columns=by_place(file.names_of_columns))
             detected = detection.detect(stream, name, settings, wanted or (reading.format.slug if reading else ""))
             if reading is None:
                 reading = context.reading = Reading(detected.format, detected.reason)
@@ -131,6 +133,11 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
     if reading.rejected and not reading.accepted:
         raise FileRefused(_("No row of the file is acceptable."))
     return reading
+
+
+def by_place(names: tuple[str, ...]) -> dict[str, str]:
+    """Names of columns as the setting `columns` says them of a table without a header: `Key=2`."""
+    return {name: str(place) for place, name in enumerate(names, 1)}
 
 
 @contextlib.contextmanager

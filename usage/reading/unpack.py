@@ -16,6 +16,7 @@ import zstandard
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from . import manifest
 from .faults import FileRefused
 
 GZIP, ZSTD, ZIP, PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"PAR1"
@@ -28,6 +29,7 @@ BOMB_FLOOR = 1 << 28
 """Text that packs better than 400 to 1 is no bill (than 4,000 where equal values stand together); small files are not
 judged."""
 MOST_MEMBERS = 10_000
+MOST_OF_A_MANIFEST = 1 << 24
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, zipfile.BadZipFile, OSError)
 
 
@@ -143,6 +145,8 @@ class Delivery:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.names_of_columns: tuple[str, ...] = ()
+        """Of tables without a header, where a manifest names their columns."""
         self.size = path.stat().st_size
         self.digest = hashlib.sha256()
         self._done = 0
@@ -177,10 +181,36 @@ class Delivery:
             except zipfile.BadZipFile as error:
                 raise FileRefused(_("The archive is damaged: %(error)s") % {"error": error}) from None
             members = usable_members(archive)
+            members = self._listed(members, archive)
             for member in members:
                 if member.flag_bits & 1:
                     raise FileRefused(_("The archive is locked with a password."), value=member.filename)
                 yield self._part(member.filename, opened_member(archive, member), packed)
+
+    def _listed(self, members: list[zipfile.ZipInfo], archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        """Where manifests name parts: those alone, which must all be there."""
+        parts: list[str] = []
+        for member in archive.infolist():
+            if not manifest.is_manifest(member.filename):
+                continue
+            with opened_member(archive, member) as file:
+                content = read_manifest(file)
+            parts += manifest.parts_of_manifest(content)
+            self.names_of_columns = self.names_of_columns or manifest.names_of_columns(content)
+        found, lacking = manifest.in_manifest([member.filename for member in members], parts)
+        if lacking:
+            raise FileRefused(
+                _("The manifest names parts that the archive lacks: %(names)s.") % {"names": ", ".join(lacking[:5])},
+                value=lacking[0],
+            )
+        return [member for member in members if member.filename in found] if parts else members
+
+
+def read_manifest(file: IO[bytes]) -> bytes:
+    try:
+        return file.read(MOST_OF_A_MANIFEST)
+    except BROKEN as error:
+        raise damaged(error) from None
 
 
 def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
@@ -208,6 +238,8 @@ def usable_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     rows = [member for member in members if not member.filename.lower().endswith((".json", ".txt", ".md"))] or members
     if not rows:
         raise FileRefused(_("The archive holds no file."))
+    if len({member.filename for member in rows}) < len(rows):
+        raise FileRefused(_("The archive holds two files of one name: what they hold would count twice."))
     if len(rows) > MOST_MEMBERS:
         raise FileRefused(_("The archive holds more than %(most)s files.") % {"most": MOST_MEMBERS})
     return sorted(rows, key=lambda member: member.filename)
