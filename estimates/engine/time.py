@@ -152,10 +152,16 @@ def idle_accelerator_hours(elapsed_hours: Array, idle_accelerators: Array) -> Ar
 
 
 @quantity("accelerator", "Idle accelerators held", "持有的空闲卡数")
-def idle_accelerators(
+def idle_accelerators(accelerator_count: Array, reliability__spare_count: Array | float = 0.0) -> Array:
+    """Spares."""
+    return accelerator_count * 0.0 + reliability__spare_count
+
+
+@idle_accelerators.variant()
+def idle_accelerators_in_instances(
     accelerator_count: Array,
+    compute__instance__accelerators: Array,
     reliability__spare_count: Array | float = 0.0,
-    compute__instance__accelerators: Array | float = 1.0,
 ) -> Array:
     """Spares, and the cards of the last instance that the run does not use."""
     held = accelerator_count + reliability__spare_count

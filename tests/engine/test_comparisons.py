@@ -220,3 +220,11 @@ def test_the_electricity_of_an_own_hour_follows_the_load(load: dict, hourly: flo
     own = {**OWN, "board_kw": 0.5, "electricity_price": 0.1, **load}
 
     assert comparison("rent_or_own", compute__own=own)["own_parts"]["electricity"] == pytest.approx(hourly)
+
+
+def test_a_run_without_failures_costs_the_same_on_any_number_of_accelerators() -> None:
+    storage = {"keep_last": 0, "keep_milestones": 0, "log_gb_per_day": 0}
+    turned = [row["input"] for row in estimated(pretrain(compute__count=8, storage=storage))["sensitivity"]]
+
+    assert "data.tokens" in turned
+    assert "compute.count" not in turned
