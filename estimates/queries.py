@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from typing import Any
 
@@ -213,34 +213,36 @@ def answers_for(
 
     `teams` says for each plan whose past runs count, or nothing where all are of none.
     """
-    return _results(engine.estimate_many, wanted, prices_on, seen_from, teams)
+    accelerators = accelerator_book()
+    read = [_readable(document, accelerators) for document, _samples in wanted]
+    estimating = partial(engine.estimate_many, accelerators=accelerators, prices=price_book(seen_from))
+    return _results(estimating, read, wanted, prices_on, teams)
 
 
 def priced_again(
     wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date, teams: Sequence[int | None] = ()
 ) -> list[Result]:
-    """The same without what lasts, for plans whose `ground_of` is that of their last answer."""
-    return _results(engine.priced_again, wanted, prices_on, None, teams)
+    """The same without what lasts, for plans whose `ground_of` is that of their last answer: the catalogue that they
+    were held against then is that of now."""
+    read = [Result(parse_plan(document)) for document, _samples in wanted]
+    estimating = partial(engine.priced_again, accelerators=accelerator_book(), prices=price_book())
+    return _results(estimating, read, wanted, prices_on, teams)
 
 
 def _results(
     estimating: Estimating,
+    results: list[Result],
     wanted: Sequence[tuple[PlanDocument, int]],
     prices_on: date,
-    seen_from: date | None,
     teams: Sequence[int | None],
 ) -> list[Result]:
     histories = {team: history_of(team, on=prices_on) for team in set(teams) or {None}}
-    accelerators = accelerator_book()
-    results = [_readable(document, accelerators) for document, _samples in wanted]
     for samples in sorted({samples for _document, samples in wanted}):
         mine = [
             index for index, result in enumerate(results) if result.plan is not None and wanted[index][1] == samples
         ]
         answered = estimating(
             [plan for index in mine if (plan := results[index].plan)],
-            prices=price_book(seen_from),
-            accelerators=accelerators,
             prices_on=prices_on,
             samples=samples,
             baselines={place: histories[teams[index] if teams else None] for place, index in enumerate(mine)},

@@ -25,6 +25,8 @@ class Case:
     costs: Breakdown
     outcomes: Mapping[str, Outcomes] = field(default_factory=dict)
     """What the questions of the comparisons came to."""
+    hourly: tuple[Mapping[str, float], float | None, list[str]] | None = None
+    """An own accelerator-hour in parts, a rented one, and what is missing to know them, once they were asked."""
 
     @property
     def context(self) -> Context:

@@ -70,6 +70,8 @@ class Context:
     """Where the plan stands in a life plan: its streams are apart from those of the other members."""
     program: Program | None = None
     """Once it was chosen."""
+    modes: tuple[str, ...] | None = field(default=None, init=False)
+    """How computing is acquired, once it was asked."""
     cache: dict[str, Leaf | None] = field(default_factory=dict)
     uses: dict[str, list[PriceUse]] = field(default_factory=dict)
     """Prices asked for, by the leaf that asked."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,8 @@ AGAIN = 0.1
 MOVED = 0.1
 
 
-def own_hourly(case: Case) -> tuple[dict[str, float], list[str]]:
+def own_hourly(context: Context) -> tuple[dict[str, float], list[str]]:
     """The parts of an own accelerator-hour at the medians, and what is missing to know them."""
-    context = case.context
     capital, electricity = (_price_or_own_figure(context, name) for name in ("price_capital", "price_electricity"))
     board = context.plan.number("compute.own.board_kw")
     if board is None and context.spec is not None and context.spec.board_w:
@@ -77,14 +77,23 @@ def _rent(case: Case) -> float | None:
     return _price_or_own_figure(case.context, "price_on_demand")
 
 
+def _own_and_rent(case: Case) -> tuple[Mapping[str, float], float | None, list[str]]:
+    """The parts of an own hour, the price of a rented one, and what is missing to know them."""
+    if case.hourly is None:
+        parts, missing = own_hourly(case.context)
+        rent = _rent(case)
+        case.hourly = parts, rent, [*missing, *([] if rent else ["price_on_demand"])]
+    return case.hourly
+
+
 def rent_or_own(case: Case) -> Answer | None:
     """The occupancy from which an own accelerator-hour costs less than a rented one."""
     if not case.has("total_accelerator_hours"):
         return None
-    parts, missing = own_hourly(case)
-    rent = _rent(case)
+    found, rent, missing = _own_and_rent(case)
     if missing or not rent:
-        return {"missing": [*missing, *([] if rent else ["price_on_demand"])]}
+        return {"missing": missing}
+    parts = dict(found)
     occupancy = parts.pop("occupancy")
     full = sum(parts.values())
     hours = case.mean("total_accelerator_hours")
@@ -119,12 +128,10 @@ def burst(case: Case) -> Answer | None:
     """An own base and rented peaks over twelve months, against all rented and all owned."""
     if not case.has("total_accelerator_hours"):
         return None
-    parts, missing = own_hourly(case)
-    rent = _rent(case)
+    found, rent, missing = _own_and_rent(case)
     if missing or not rent:
-        return {"missing": [*missing, *([] if rent else ["price_on_demand"])]}
-    parts.pop("occupancy")
-    own_month = sum(parts.values()) * MONTH_HOURS
+        return {"missing": missing}
+    own_month = sum(part for name, part in found.items() if name != "occupancy") * MONTH_HOURS
     demand = _monthly_hours(case) / MONTH_HOURS
     if not np.isfinite(demand).all():
         return None

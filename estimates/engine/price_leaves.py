@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 import numpy as np
 
 from core.months import Month
 from estimates.engine.books import PriceKey, PriceRow
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, PriceUse, value_leaf
+from estimates.engine.plan import Plan
 from estimates.engine.sampling import Range
 from estimates.engine.values import Point
 
@@ -42,17 +44,16 @@ def has_share(mode: str) -> Callable[[Context], bool]:
 
 def acquisition_modes(context: Context) -> tuple[str, ...]:
     """The modes that a plan uses: those of its mix, or the one it names."""
-    plan = context.plan
-    mixed = tuple(
-        mode
-        for mode in ("on_demand", "committed", "spot", "own")
-        if plan.number(f"compute.mix.{mode}") not in (None, 0)
-    )
-    if mixed:
-        return mixed
-    return {"rent": ("on_demand",), None: ("on_demand",)}.get(
-        plan.text("compute.mode"), (plan.text("compute.mode") or "on_demand",)
-    )
+    if context.modes is None:
+        context.modes = _modes_of(context.plan)
+    return context.modes
+
+
+def _modes_of(plan: Plan) -> tuple[str, ...]:
+    modes = ("on_demand", "committed", "spot", "own")
+    mixed = tuple(mode for mode in modes if plan.number(f"compute.mix.{mode}") not in (None, 0))
+    named = plan.text("compute.mode") or "on_demand"
+    return mixed or (("on_demand",) if named == "rent" else (named,))
 
 
 HOURLY = "money / accelerator / hour"
@@ -183,7 +184,7 @@ def _rows_of_months(context: Context, name: str, price: Price) -> list[PriceRow 
     key = price_key(context, price)
     days = [context.start]
     if price.by_month and context.prices.changes(key, context.start):
-        days += [(Month.of(context.start) + offset).start for offset in range(1, context.months)]
+        days += later_months(context.start, context.months)
     rows: list[PriceRow | None] = []
     for day in days:
         rows.append(row_in_force(context, key, day) or (rows[-1] if rows else None))
@@ -191,6 +192,12 @@ def _rows_of_months(context: Context, name: str, price: Price) -> list[PriceRow 
         PriceUse(name, price.english, key, unit_of(price, context), row) for row in dict.fromkeys(rows)
     ]
     return rows
+
+
+@lru_cache(maxsize=256)
+def later_months(start: date, months: int) -> list[date]:
+    """The first days of the months behind the one in which a plan starts."""
+    return [(Month.of(start) + offset).start for offset in range(1, months)]
 
 
 def row_in_force(context: Context, key: PriceKey, day: date) -> PriceRow | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -147,27 +148,33 @@ def checkpoint(case: Case) -> Answer | None:
         "interval_hours": figure(case.median("checkpoint_interval_hours")),
         "optimum_hours": figure(optimum),
         "acceptable_loss_hours": limit,
-        "curve": [_point_of_curve(case, optimum * factor) for factor in INTERVALS],
+        "curve": _curve(case, (optimum * factor for factor in INTERVALS)),
     }
 
 
-def _point_of_curve(case: Case, interval: float) -> Answer:
-    """The losses at one interval by Daly's run time, in money, and what storing every checkpoint would cost."""
+def _curve(case: Case, intervals: Iterable[float]) -> list[Answer]:
+    """The losses at each interval by Daly's run time, in money, and what storing every checkpoint would cost."""
     mtbf, recovery = case.median("cluster_mtbf_hours"), case.median("recovery_hours")
     stall = case.median("reliability__checkpoint_stall_hours")
-    with np.errstate(over="ignore"):
-        wall = float(mtbf * np.exp(recovery / mtbf) * np.expm1((interval + stall) / mtbf))
-    lost_hours = case.median("productive_accelerator_hours") * (wall / interval - 1.0)
-    elapsed = case.median("elapsed_hours")
+    hours, elapsed = case.median("productive_accelerator_hours"), case.median("elapsed_hours")
     keeping = case.median("checkpoint_gb") * case.median("mean_kept_months") * case.median("price_hot_storage")
-    return {
-        "interval_hours": figure(interval),
-        "goodput": figure(interval / wall),
-        "lost_accelerator_hours": figure(lost_hours),
-        "lost_money": figure(lost_hours * case.median("hourly_rate")),
-        "storage_money": figure(case.median("checkpoint_storage_cost")),
-        "storage_money_if_all_kept": figure(elapsed / interval * keeping),
-    }
+    rate, storage = case.median("hourly_rate"), figure(case.median("checkpoint_storage_cost"))
+    points = []
+    for interval in intervals:
+        with np.errstate(over="ignore"):
+            wall = float(mtbf * np.exp(recovery / mtbf) * np.expm1((interval + stall) / mtbf))
+        lost_hours = hours * (wall / interval - 1.0)
+        points.append(
+            {
+                "interval_hours": figure(interval),
+                "goodput": figure(interval / wall),
+                "lost_accelerator_hours": figure(lost_hours),
+                "lost_money": figure(lost_hours * rate),
+                "storage_money": storage,
+                "storage_money_if_all_kept": figure(elapsed / interval * keeping),
+            }
+        )
+    return points
 
 
 def finetune(case: Case) -> Answer | None:
