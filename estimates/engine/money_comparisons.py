@@ -12,7 +12,7 @@ from core.vocabulary import Category
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
 from estimates.engine.leaves import Context, PriceUse
-from estimates.engine.plan_warnings import ADAPTATION_TOKENS, SAVED_BY_HEAD, break_even_tasks
+from estimates.engine.plan_warnings import break_even_tasks, saving_per_task
 from estimates.engine.price_leaves import PRICES, price_key, unit_of
 from estimates.engine.sampling import Range, quantile
 from estimates.engine.summary import figure
@@ -119,7 +119,7 @@ def reuse_or_pretrain(case: Case) -> Answer | None:
         "break_even_tasks": figure(math.ceil(tasks)),
         "planned_tasks": case.plan.number("data.reusable_for_projects"),
         "pretrain_total": figure(case.total),
-        "saving_per_task": figure(case.mean("compute_cost") * ADAPTATION_TOKENS * SAVED_BY_HEAD),
+        "saving_per_task": figure(saving_per_task(case)),
         "assumption": "each task: full fine-tuning of a reused model on 1 % of the pretraining tokens, against a head",
     }
 

@@ -16,6 +16,8 @@ HIGH_DUPLICATES = 0.15
 HIGH_WASTE = 0.10
 ADAPTATION_TOKENS = 0.01
 SAVED_BY_HEAD = 4.0 / 6.0
+COMPUTING = ("compute_cost", "depreciation_cost", "electricity_cost", "facility_cost")
+"""What hours that are kept cost."""
 PROTECTED = (
     "data.licence_cost",
     "data.collection_cost",
@@ -59,8 +61,14 @@ def break_even_tasks(case: Case) -> float:
     """
     if case.plan.task != "pretrain" or not case.has("compute_cost"):
         return float("nan")
-    saving = case.mean("compute_cost") * ADAPTATION_TOKENS * SAVED_BY_HEAD
+    saving = saving_per_task(case)
     return case.mean("amortised_total") / saving if saving > 0 else float("nan")
+
+
+def saving_per_task(case: Case) -> float:
+    """What one task saves of all that computing costs; own accelerators lose value and take electricity and space."""
+    computing = sum(case.mean(name) for name in COMPUTING if case.has(name))
+    return computing * ADAPTATION_TOKENS * SAVED_BY_HEAD
 
 
 def no_ladder(case: Case) -> Finding | None:

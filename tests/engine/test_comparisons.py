@@ -113,6 +113,19 @@ def test_reuse_breaks_even_after_as_many_tasks_as_the_savings_need() -> None:
     assert found["break_even_tasks"] == math.ceil(answered["cost"]["total"]["mean"] / saving)
 
 
+def test_a_task_saves_the_loss_of_value_of_own_accelerators_too() -> None:
+    found = comparison("reuse_or_pretrain", compute__mode="own", compute__own=OWN)
+
+    # 3,333.33 hours at 40,000 ÷ 40,000 = 1.00; four sixths of a hundredth
+    assert found["saving_per_task"] == pytest.approx(22.2222, rel=1e-5)
+
+
+def test_a_tiny_cluster_is_held_against_each_other_number_of_cards_once() -> None:
+    options = comparison("accelerators", compute__count=1)["options"]
+
+    assert [option["count"] for option in options] == [1, 2, 4]
+
+
 def test_a_service_with_a_long_peak_keeps_an_own_base_and_rents_the_rest() -> None:
     # an own card for twelve months costs 8,766; rented it costs 2 an hour, 1,461 a month
     document = pretrain(compute__own={**OWN, "occupancy": 1.0})
