@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from estimates.baselines.models import Baseline, BaselineQuantity
 from web.requests import PersonRequest
@@ -23,7 +23,9 @@ class BaselineFilter(forms.Form):
     """Which figures to show."""
 
     quantity = forms.ChoiceField(
-        label=gettext_lazy("Quantity"), required=False, choices=[("", gettext_lazy("any")), *BaselineQuantity.choices]
+        label=pgettext_lazy("of a baseline", "Quantity"),
+        required=False,
+        choices=[("", gettext_lazy("any")), *BaselineQuantity.choices],
     )
     earlier = forms.BooleanField(label=gettext_lazy("Earlier rows too"), required=False)
 

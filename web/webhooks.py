@@ -65,7 +65,7 @@ class WebhookForm(forms.Form):
 
 class QuietForm(forms.Form):
     project = forms.ModelChoiceField(Project.objects.none(), label=gettext_lazy("Project"), to_field_name="slug")
-    until = forms.DateField(label=gettext_lazy("Until"), widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(label=gettext_lazy("Keep quiet until"), widget=forms.DateInput(attrs={"type": "date"}))
 
     def __init__(self, data: Any = None, *, user: User) -> None:
         super().__init__(data)

@@ -182,7 +182,10 @@ class Threshold(models.Model):
 
     def __str__(self) -> str:
         what = f"{self.get_basis_display()} {self.get_quantile_display()}".strip()
-        return f"{self.share * 100:.0f} % · {what}" if self.share is not None else f"{self.amount} · {what}"
+        if self.share is None:
+            return f"{self.amount} · {what}"
+        share = _("%(share)s %%") % {"share": f"{self.share * 100:.0f}"}
+        return f"{share} · {what}"
 
     @property
     def is_limit(self) -> bool:

@@ -8,6 +8,7 @@ from django import template
 from django.utils import formats
 
 from estimates.baselines.models import SHARES, Baseline
+from web import figures
 
 register = template.Library()
 
@@ -21,5 +22,5 @@ def baseline(row: Baseline) -> str:
 
 def figure_text(row: Baseline, value: Decimal) -> str:
     if row.quantity in SHARES:
-        return f"{formats.number_format(value * 100, 1)} %"
+        return figures.percent_text(value, 1)
     return formats.number_format(value, 0 if value >= 1000 else 2, force_grouping=True)
