@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST
 
 from budgets.assets import Standing, months_due, offer_of, standings
@@ -50,7 +50,7 @@ class AssetForm(forms.Form):
     life_in = forms.ChoiceField(label=gettext_lazy("Counted in"), choices=Asset.Life.choices)
     owner = forms.ModelChoiceField(User.objects.none(), label=gettext_lazy("Owner"), empty_label=None)
     licence = forms.ChoiceField(label=gettext_lazy("Licence"), choices=Asset.Licence.choices)
-    compliance = forms.ChoiceField(label=gettext_lazy("Compliance"), choices=Asset.Compliance.choices)
+    compliance = forms.ChoiceField(label=pgettext_lazy("of an asset", "Compliance"), choices=Asset.Compliance.choices)
     is_offered = forms.BooleanField(label=gettext_lazy("Every team sees it and may use it"), required=False)
     note = forms.CharField(label=gettext_lazy("Note"), widget=forms.Textarea(attrs={"rows": 2}), required=False)
 
@@ -84,7 +84,7 @@ class UseForm(forms.Form):
 
 class ClearanceForm(forms.Form):
     licence = forms.ChoiceField(label=gettext_lazy("Licence"), choices=Asset.Licence.choices)
-    compliance = forms.ChoiceField(label=gettext_lazy("Compliance"), choices=Asset.Compliance.choices)
+    compliance = forms.ChoiceField(label=pgettext_lazy("of an asset", "Compliance"), choices=Asset.Compliance.choices)
     reason = forms.CharField(label=gettext_lazy("How it is known"), max_length=300)
 
 
