@@ -118,7 +118,7 @@ def data_work(plan: Plan, answer: Answer) -> Iterator[tuple[str, Said]]:
     if plan.task != "continued_pretrain" or not total or of_data is None:
         return
     facts = {"share": figures.percent_text(of_data / total, 0)}
-    sentence = _("data is %(share)s of the total; in continued pretraining its share is clearly higher") % facts
+    sentence = _("data is %(share)s of the total; its share is clearly higher than in pretraining from scratch") % facts
     yield "data.processing_cost_per_tb", Said(sentence, "hint" if of_data else "warn")
 
 
