@@ -20,8 +20,8 @@ from api.line_answers import line_answers
 from api.projects import LineSerializer
 from api.requests import SignedInRequest
 from api.scopes import HasScope
-from budgets.models import BudgetLine, Proposal
-from budgets.services import ledger
+from budgets.models import BudgetLine, HoursEntry, Proposal
+from budgets.services import hours, ledger
 from core.money import exact_text
 from overruns import services
 from overruns.models import Flag
@@ -37,6 +37,12 @@ class LinePage(serializers.Serializer):
 
 class Movement(serializers.Serializer):
     amount = AmountField()
+    reason = serializers.CharField(max_length=300)
+
+
+class HoursMovement(serializers.Serializer):
+    hours = AmountField(max_digits=20, decimal_places=4)
+    unit = serializers.ChoiceField(HoursEntry.Unit.choices)
     reason = serializers.CharField(max_length=300)
 
 
@@ -104,6 +110,21 @@ class GrantView(APIView):
         form = Movement(data=request.data)
         form.is_valid(raise_exception=True)
         ledger.grant(line, by=request.user, **form.validated_data)
+        return Response(line_now(line))
+
+
+class GrantHoursView(APIView):
+    """Accelerator-hours on a compute line, real or equivalent; a negative number takes back what is free."""
+
+    permission_classes = PERMISSIONS
+    scope = "plans"
+
+    @extend_schema(operation_id="lines_grant_hours", request=HoursMovement, responses=LineSerializer)
+    def post(self, request: SignedInRequest, line_id: int) -> Response:
+        line = visible_line(request, line_id)
+        form = HoursMovement(data=request.data)
+        form.is_valid(raise_exception=True)
+        hours.grant_hours(line, by=request.user, **form.validated_data)
         return Response(line_now(line))
 
 
@@ -280,6 +301,7 @@ urlpatterns = [
     path("lines/", LinesView.as_view(), name="api-lines"),
     path("lines/<int:line_id>/", LineView.as_view(), name="api-line"),
     path("lines/<int:line_id>/grant/", GrantView.as_view(), name="api-line-grant"),
+    path("lines/<int:line_id>/grant-hours/", GrantHoursView.as_view(), name="api-line-grant-hours"),
     path("lines/<int:line_id>/transfer/", TransferView.as_view(), name="api-line-transfer"),
     path("lines/<int:line_id>/release/", ReleaseView.as_view(), name="api-line-release"),
     path("flags/", FlagsView.as_view(), name="api-flags"),

@@ -50,6 +50,9 @@ class StartSerializer(serializers.Serializer):
     line = serializers.IntegerField(allow_null=True)
     reason = serializers.CharField()
     headroom = serializers.CharField(allow_null=True, help_text=_("What is left for this job, exact."))
+    hours = serializers.CharField(
+        allow_null=True, help_text=_("Accelerator-hours left for it, where the line has any.")
+    )
     amount = serializers.CharField()
     currency = serializers.CharField()
     hold = serializers.DateTimeField(allow_null=True, help_text=_("Until when the money is held."))
@@ -75,6 +78,8 @@ class CanStartView(APIView):
             category=asked["category"],
             task_type=asked["task_type"],
             proposal=proposal_of(asked, project),
+            accelerator_hours=asked.get("accelerator_hours"),
+            accelerator=slug_of(asked["accelerator"]),
         )
         found = holds.ask_to_start(project, job, by=request.user, hold=asked["hold"], now=timezone.now())
         return Response(
@@ -83,6 +88,7 @@ class CanStartView(APIView):
                 "line": found.line.pk if found.line else None,
                 "reason": found.reason,
                 "headroom": exact_text(found.headroom) if found.headroom is not None else None,
+                "hours": exact_text(found.hours) if found.hours is not None else None,
                 "amount": exact_text(job.amount),
                 "currency": project.currency,
                 "hold": found.hold.expires_at if found.hold else None,
@@ -108,6 +114,12 @@ class HoldView(APIView):
         project = get_object_or_404(projects, slug=form.validated_data["project"])
         holds.end_hold(project, job, by=request.user, now=timezone.now())
         return Response(status=204)
+
+
+def slug_of(accelerator: str) -> str:
+    """The catalogue's name of it, where it has one."""
+    card = estimates.accelerator_book().find(accelerator)
+    return card.slug if card else accelerator
 
 
 def amount_of(asked: dict[str, Any], project: Project) -> Decimal:

@@ -9,6 +9,7 @@ from typing import Any
 
 from budgets.accruals import accrued_of_lines
 from budgets.actuals import prices_missing
+from budgets.hours import LineHours, hours_of_lines
 from budgets.models import BudgetLine, Threshold
 from budgets.queries import line_statuses
 from budgets.status import LineStatus
@@ -31,10 +32,12 @@ def line_answers(lines: Sequence[BudgetLine], *, on: date | None = None, now: da
     for threshold in thresholds:
         by_line.setdefault(threshold.line_id, []).append(threshold)
     accrued = accrued_of_lines(lines, now=now)
+    hours = hours_of_lines(lines, now=now)
     return [
         line_answer(line, statuses[line.pk])
         | {
             "accrued": exact_text(accrued.get(line.pk, Decimal(0))),
+            "hours": hours_answer(hours.get(line.pk)),
             "forecast": forecast_answer(line, found.get(line.pk)),
             "thresholds": [threshold_answer(each, flags.get(each.pk)) for each in by_line.get(line.pk, [])],
             "fresh_until": fresh[line.pk].isoformat() if line.pk in fresh else None,
@@ -67,6 +70,19 @@ def line_answer(line: BudgetLine, status: LineStatus) -> dict[str, Any]:
         "rates_missing": [
             {"month": str(month), "from": currency, "to": line.currency} for month, currency in status.rates_missing
         ],
+    }
+
+
+def hours_answer(hours: LineHours | None) -> dict[str, Any] | None:
+    """What stands in accelerator-hours; nothing for a line without a budget of hours."""
+    if hours is None:
+        return None
+    status = hours.status
+    figures = ("budget", "committed", "actual", "headroom")
+    return {
+        "unit": hours.unit,
+        **{name: exact_text(getattr(status, name)) for name in figures},
+        "peak_missing": list(hours.unknown),
     }
 
 

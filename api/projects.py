@@ -83,6 +83,19 @@ MISSING_RATE = inline_serializer(
 )
 
 
+class HoursSerializer(serializers.Serializer):
+    """What stands on a line in accelerator-hours, real or equivalent; beside the money, never turned into it."""
+
+    unit = serializers.CharField(help_text="real or equivalent")
+    budget = serializers.CharField()
+    committed = serializers.CharField()
+    actual = serializers.CharField()
+    headroom = serializers.CharField()
+    peak_missing = serializers.ListField(
+        child=serializers.CharField(), help_text=_("Accelerators whose peak is not known; their hours are left out.")
+    )
+
+
 class LineSerializer(serializers.Serializer):
     """What stands on a budget line; money as exact decimals in text."""
 
@@ -102,6 +115,7 @@ class LineSerializer(serializers.Serializer):
     restated = serializers.CharField(help_text=_("Of the actual: late cost of closed periods."))
     execution_rate = serializers.CharField(allow_null=True)
     state = serializers.CharField()
+    hours = HoursSerializer(allow_null=True)
     forecast = RangeSerializer(allow_null=True)
     thresholds = ThresholdSerializer(many=True)
     fresh_until = serializers.DateTimeField(allow_null=True)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from budgets.accruals import accrued_of_lines
 from budgets.actuals import metered_days
-from budgets.models import BudgetLine, Threshold
+from budgets.models import BudgetLine, Entry, Threshold
 from budgets.queries import line_statuses, rates_for
 from budgets.status import LineStatus, worth_in
 from core.months import Month, days_between
@@ -21,6 +21,7 @@ from overruns.forecast import Outlook
 from overruns.models import Flag, Forecast
 from overruns.outlook import fresh_until, outlooks, works_to_come
 from overruns.queries import latest_forecasts, standing_flags
+from teams.models import Organisation
 from web.charts.burn import Burn, ForecastPoint
 
 ZERO = Decimal(0)
@@ -168,11 +169,20 @@ def actual_series(line: BudgetLine, restated: Decimal, *, now: datetime) -> list
         worth = worth_in(line.currency, each.currency, each.month, each.amount, rates)
         if worth is not None:
             by_day[each.day] = by_day.get(each.day, ZERO) + worth
+    for day, amount in amortised_days(line):
+        by_day[day] = by_day.get(day, ZERO) + amount
     series, spent = [(line.start, restated)] if by_day or restated else [], restated
     for day in sorted(by_day):
         spent += by_day[day]
         series.append((min(max(day, line.start), line.end), spent))
     return series
+
+
+def amortised_days(line: BudgetLine) -> list[tuple[date, Decimal]]:
+    """What assets moved onto the line, or from it, by the day it was charged."""
+    organisation = Organisation.current()
+    entries = line.entries.filter(kind=Entry.Kind.AMORTISE).values_list("at", "amount")
+    return [(organisation.today(at), amount) for at, amount in entries]
 
 
 def plan_series(line: BudgetLine, statuses: Mapping[int, LineStatus]) -> list[tuple[date, Decimal]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 from django import forms
@@ -20,10 +20,12 @@ from django.views.decorators.http import require_POST
 
 from budgets import subcategories
 from budgets.closed import heir_of
-from budgets.models import BudgetLine, Entry, LineClosing, Proposal, Threshold
+from budgets.hours import hours_of_lines, may_have_hours
+from budgets.models import BudgetLine, Entry, HoursEntry, LineClosing, Proposal, Threshold
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
 from budgets.periods import calendar_period, project_period
 from budgets.queries import late_of
+from budgets.services import hours as hours_services
 from budgets.services import ledger
 from budgets.services import lines as line_services
 from budgets.templates import TEMPLATES
@@ -190,6 +192,19 @@ class GrantForm(forms.Form):
     reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
 
 
+class HoursForm(forms.Form):
+    hours = MoneyField(
+        label=gettext_lazy("Accelerator-hours"),
+        help_text=gettext_lazy("A negative number takes back what is still free."),
+    )
+    unit = forms.ChoiceField(
+        label=gettext_lazy("Counted in"),
+        choices=HoursEntry.Unit.choices,
+        help_text=gettext_lazy("Equivalent: of an H100, by dense peak. A line keeps the unit of its first hours."),
+    )
+    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
+
+
 class TransferForm(forms.Form):
     target = forms.ModelChoiceField(
         BudgetLine.objects.none(), label=gettext_lazy("To the line"), empty_label=gettext_lazy("choose a line")
@@ -300,6 +315,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),
         "may_release": permissions.may_fund(request.user, team) or permissions.may_write_plans(request.user, team),
+        **hours_words(found, row, bound.get("hours"), now=now),
         "grant": bound.get("grant") or GrantForm(auto_id="grant_%s"),
         "transfer": bound.get("transfer") or TransferForm(line=found),
         "release": bound.get("release") or ReleaseForm(line=found),
@@ -311,6 +327,26 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "refused": next(iter(bound), ""),
     }
     return render(request, "web/projects/line.html", words)
+
+
+def hours_words(found: BudgetLine, row: LineRow, form: forms.Form | None, *, now: datetime) -> dict[str, Any]:
+    """What stands in accelerator-hours beside the money, and the form that grants more."""
+    if not may_have_hours(found):
+        return {}
+    hours = hours_of_lines([found], now=now).get(found.pk)
+    ids = [int(reference.removeprefix("P-")) for reference in hours.status.promises] if hours else []
+    proposals = Proposal.objects.in_bulk(ids)
+    return {
+        "hours": hours,
+        "hours_unit": HoursEntry.Unit(hours.unit).label if hours else "",
+        "hours_held": [
+            {"proposal": proposals[int(reference.removeprefix("P-"))], "promise": promise}
+            for reference, promise in (hours.status.promises.items() if hours else ())
+        ],
+        "hours_form": form
+        or HoursForm(initial={"unit": hours.unit if hours else HoursEntry.Unit.REAL}, auto_id="hours_%s"),
+        "has_hours": True,
+    }
 
 
 def closed_words(found: BudgetLine, row: LineRow) -> dict[str, Any] | None:
@@ -398,6 +434,23 @@ def line_grant(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
+def line_hours(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
+    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
+        hours_services.grant_hours(found, by=request.user, **asked)
+
+    return act(
+        request,
+        slug,
+        line_id,
+        "hours",
+        HoursForm(request.POST, auto_id="hours_%s"),
+        change,
+        _("The hours are on the line."),
+    )
+
+
+@login_required
+@require_POST
 def line_transfer(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.transfer(found, asked["target"], by=request.user, amount=asked["amount"], reason=asked["reason"])
@@ -471,6 +524,7 @@ urlpatterns = [
     path("projects/<slug:slug>/lines/new/", line_new, name="line-new"),
     path("projects/<slug:slug>/lines/<int:line_id>/", line, name="line"),
     path("projects/<slug:slug>/lines/<int:line_id>/grant/", line_grant, name="line-grant"),
+    path("projects/<slug:slug>/lines/<int:line_id>/hours/", line_hours, name="line-hours"),
     path("projects/<slug:slug>/lines/<int:line_id>/transfer/", line_transfer, name="line-transfer"),
     path("projects/<slug:slug>/lines/<int:line_id>/release/", line_release, name="line-release"),
     path("projects/<slug:slug>/lines/<int:line_id>/thresholds/", line_threshold, name="line-threshold"),

@@ -80,6 +80,7 @@ SENTENCES: dict[str, str | Promise] = {
     "line.opened": _("{who} opened the line {category}"),
     "lines.imported": _("{who} opened {lines} lines of {project} from {name}: {money}, of which {spent} are spent"),
     "line.granted": _("{who} granted {money} to {category}: {reason}"),
+    "line.hours_granted": _("{who} granted {hours} accelerator-hours to {category}: {reason}"),
     "line.frozen": _("{who} froze {category}: {reason}"),
     "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
     "line.rollover_set": _("{who} said what {category} carries over at the end of its period"),

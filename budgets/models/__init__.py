@@ -4,6 +4,7 @@ from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delega
 from .assets import Asset, AssetCharge, AssetUse
 from .closing import ClosedCost, LineClosing
 from .holds import Hold
+from .hours import HoursEntry
 from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
@@ -24,6 +25,7 @@ __all__ = [
     "Delegation",
     "Entry",
     "Hold",
+    "HoursEntry",
     "InputComment",
     "LineClosing",
     "Proposal",

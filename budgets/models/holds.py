@@ -28,6 +28,9 @@ class Hold(models.Model):
     line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="holds")
     job = models.CharField(_("job"), max_length=120)
     amount = models.DecimalField(_("amount"), **MONEY)
+    hours = models.DecimalField(
+        _("hours"), max_digits=20, decimal_places=4, null=True, help_text=_("In the unit of the line's hours.")
+    )
     proposal = models.ForeignKey(Proposal, models.PROTECT, null=True, related_name="holds")
     by = models.ForeignKey(User, models.PROTECT, related_name="+")
     at = models.DateTimeField(default=timezone.now)

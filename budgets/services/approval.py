@@ -30,6 +30,7 @@ from ..models import (
     ProposalVersion,
 )
 from ..models.approval import NOBODY
+from .hours import promise_hours
 from .ledger import add_release, check_amount, check_open, check_rates, check_reason
 from .lines import add_line, touch
 from .states import move
@@ -95,6 +96,7 @@ def approve_proposal(
     )
     if is_last:
         write_money(proposal, decision, plan, by=by, ground=ground, now=moment)
+        promise_hours(current.version, decision, plan, by=by, now=moment)
         settle(proposal, current.version, is_whole=is_whole, now=moment)
     record_decision(proposal, decision, decided, is_last=is_last)
     return decision
@@ -128,6 +130,7 @@ def approve_by_itself(version: ProposalVersion, *, now: datetime) -> bool:
         for line in decided
     )
     write_money(proposal, decision, plan, by=None, ground=Authority(), now=now)
+    promise_hours(version, decision, plan, by=None, now=now)
     settle(proposal, version, is_whole=True, now=now)
     record_decision(proposal, decision, decided, is_last=True)
     return True

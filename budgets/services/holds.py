@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError
-from core.money import exact_text
+from core.money import EXACT, exact_text
 from core.months import Month
+from estimates.queries import accelerator_book
 from teams import activity
 from teams.models import Organisation, Project, User
 
+from ..hours import LineHours, hours_of_lines, in_unit
 from ..locks import lock_lines
 from ..models import BudgetLine, Hold, Proposal, Stop, Threshold
 from ..placing import LinePlace, line_for
@@ -36,6 +38,8 @@ class Job:
     category: str = "compute"
     task_type: str = ""
     proposal: Proposal | None = None
+    accelerator_hours: Decimal | None = None
+    accelerator: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Start:
     line: BudgetLine | None = None
     headroom: Decimal | None = None
     hold: Hold | None = None
+    hours: Decimal | None = None
+    """What the line has left for it in the hours it is kept in; nothing where it has no budget of hours."""
 
 
 def line_of_job(project: Project, job: Job, now: datetime) -> BudgetLine | None:
@@ -77,12 +83,61 @@ def ask_to_start(project: Project, job: Job, *, by: User, hold: bool, now: datet
     status = line_status(line, now=now)
     room = room_for(job, status, line, now)
     answer, reason = answer_for(job, status, line, room)
+    standing = hours_of_lines([line], now=now).get(line.pk)
+    needed = hours_needed(job, standing)
+    hours = hours_room(job, standing, line, now) if standing else None
+    answer, reason = also_in_hours(answer, reason, line, standing, needed, hours)
     if answer == "no" or not hold:
-        return Start(answer, reason, line, room)
+        return Start(answer, reason, line, room, hours=hours)
     kept = Hold.objects.create(
-        line=line, job=job.name, amount=job.amount, proposal=job.proposal, by=by, at=now, expires_at=now + HOLD_LIFE
+        line=line,
+        job=job.name,
+        amount=job.amount,
+        hours=needed,
+        proposal=job.proposal,
+        by=by,
+        at=now,
+        expires_at=now + HOLD_LIFE,
     )
-    return Start(answer, reason, line, room, kept)
+    return Start(answer, reason, line, room, kept, hours)
+
+
+def hours_needed(job: Job, standing: LineHours | None) -> Decimal | None:
+    """The job's hours in the unit of the line; None where the job states none, or its accelerator has no known peak."""
+    if standing is None or job.accelerator_hours is None:
+        return None
+    found = in_unit(job.accelerator_hours, job.accelerator, standing.unit, accelerator_book())
+    return None if found is None else found.quantize(Decimal("0.0001"), rounding=ROUND_CEILING, context=EXACT)
+
+
+def hours_room(job: Job, standing: LineHours, line: BudgetLine, now: datetime) -> Decimal:
+    """As `room_for`, in hours."""
+    if job.proposal is None:
+        return standing.status.free
+    promise = standing.status.promises.get(job.proposal.reference)
+    others = Hold.objects.in_force(now).filter(line=line, proposal=job.proposal, hours__isnull=False)
+    held = sum(others.values_list("hours", flat=True), Decimal(0))
+    own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - held)
+    return max(standing.status.free, Decimal(0)) + own
+
+
+def also_in_hours(
+    answer: str,
+    reason: str,
+    line: BudgetLine,
+    standing: LineHours | None,
+    needed: Decimal | None,
+    room: Decimal | None,
+) -> tuple[str, str]:
+    """The answer of the money, made stricter where the line has a budget of hours: both have to have room."""
+    if answer == "no" or standing is None or room is None:
+        return answer, reason
+    facts = {"line": line, "room": exact_text(room), "hours": exact_text(needed or Decimal(0))}
+    if needed is None:
+        return "warn", _("%(line)s has a budget of accelerator-hours; the hours of this job are not known.") % facts
+    if needed > room:
+        return "no", _("%(line)s has %(room)s accelerator-hours left for it, less than %(hours)s.") % facts
+    return answer, reason
 
 
 def room_for(job: Job, status: LineStatus, line: BudgetLine, now: datetime) -> Decimal:

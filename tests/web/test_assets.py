@@ -15,6 +15,7 @@ from budgets.services import assets
 from core.months import Month, Period
 from tests import factories as people
 from tests.budgets import factories
+from web.line_rows import actual_series
 
 YEARS = Period(date(2026, 1, 1), date(2029, 1, 1))
 THIS = Month.of(timezone.now().date())
@@ -139,6 +140,14 @@ def test_a_month_that_no_line_carries_is_said(kept, client):
     assets.use_asset(waiting, third, by=kept.manager, since=THIS + -1)
 
     assert "no open data line carries it in Third" in page(client, kept.bob, "asset", waiting.pk).content.decode()
+
+
+def test_what_an_asset_charges_is_part_of_the_burn_of_the_line(kept):
+    factories.cost(kept.second, 5, category="data", day=THIS.start)
+
+    series = actual_series(kept.taker, Decimal(0), now=timezone.now())
+
+    assert series[-1][1] == 5 + 20
 
 
 def test_the_decision_page_names_an_asset_of_unknown_licence(kept, client):

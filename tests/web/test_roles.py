@@ -228,6 +228,9 @@ ACTS = {
     "close a proposal": Act(at("proposal-close", proposal), why, is_approved),
     "open a budget line": Act(at("line-new", slug), opened_line),
     "grant money": Act(at("line-grant", slug, line), amount),
+    "grant accelerator-hours": Act(
+        at("line-hours", slug, line), lambda s: {"hours": "10", "unit": "real", "reason": "because"}
+    ),
     "transfer money": Act(at("line-transfer", slug, line), lambda s: {**amount(s), "target": s.data.pk}),
     "release money": Act(at("line-release", slug, line), lambda s: {**amount(s), "proposal": s.proposal.pk}, is_held),
     "set a threshold": Act(at("line-threshold", slug, line), lambda s: {"basis": "actual", "percent": "90"}),
