@@ -116,7 +116,7 @@ def hours_room(job: Job, standing: LineHours, line: BudgetLine, now: datetime) -
         return standing.status.free
     promise = standing.status.promises.get(job.proposal.reference)
     others = Hold.objects.in_force(now).filter(line=line, proposal=job.proposal, hours__isnull=False)
-    held = sum(others.values_list("hours", flat=True), Decimal(0))
+    held = sum((hours or Decimal(0) for hours in others.values_list("hours", flat=True)), Decimal(0))
     own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - held)
     return max(standing.status.free, Decimal(0)) + own
 

@@ -150,7 +150,7 @@ def estimated(stage, hours):
     """A proposal whose estimate reckons with so many accelerator-hours, waiting for its manager."""
     proposal = factories.draft(stage.project, stage.alice, {("compute", MONTH): 400})
     version = proposal.versions.select_related("estimate").get()
-    version.estimate.answer["quantities"] = {"total_accelerator_hours": {"mean": float(hours)}}
+    version.estimate.priced["quantities"] = {"total_accelerator_hours": {"mean": float(hours)}}
     version.estimate.save()
     version.estimate.state = "frozen"
     version.estimate.save()
