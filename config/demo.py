@@ -158,7 +158,7 @@ STORIES = (
         {
             "name": "Base-1B rungs",
             "model": {"parameters": "1.1B", "layers": 24, "hidden_size": 2048},
-            "data": {"tokens": "25B", "raw_tb": 1, "clean_tb": 0.4},
+            "data": {"tokens": "250B", "raw_tb": 1, "clean_tb": 0.4},
             "compute": {"count": 32},
         },
         "researcher@example.com",
