@@ -62,10 +62,12 @@ class VersionDifference:
 def version_before(version: ProposalVersion) -> ProposalVersion | None:
     """What a version is compared with: the version approved before it, else the one submitted before it, else the
     last submitted version of the proposal it was cloned from."""
-    earlier = version.proposal.versions.filter(number__lt=version.number, ask_total__isnull=False).select_related(
-        "estimate"
-    )
-    known = earlier.filter(state__in=APPROVED).order_by("-number").first() or earlier.order_by("-number").first()
+    known = None
+    if version.number > 1:
+        earlier = version.proposal.versions.filter(number__lt=version.number, ask_total__isnull=False).select_related(
+            "estimate"
+        )
+        known = earlier.filter(state__in=APPROVED).order_by("-number").first() or earlier.order_by("-number").first()
     if known is None and version.proposal.cloned_from is not None:
         origin: Proposal = version.proposal.cloned_from
         known = (

@@ -90,6 +90,13 @@ def may_keep_webhooks(user: User, team: Team | None) -> bool:
     return has_role(user, Role.FINANCE, team) or (team is not None and has_role(user, Role.MANAGER, team))
 
 
+def may_enter_webhooks(user: User) -> bool:
+    """Managers, finance and operators see where warnings go."""
+    return user.is_active and any(
+        membership.role in (Role.MANAGER, Role.FINANCE, Role.OPERATOR) for membership in user.memberships.all()
+    )
+
+
 def may_keep_quiet(user: User, team: Team) -> bool:
     """Keep the warnings of a project in the house for some days: managers of the team, finance."""
     return has_role(user, Role.MANAGER, team) or has_role(user, Role.FINANCE, team)

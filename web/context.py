@@ -68,6 +68,11 @@ USAGE = (
     Place("service-list", _("Services"), ("service",)),
     Place("storage", _("Storage"), ("storage",), may_see=permissions.may_see_all_usage),
 )
+WARNINGS = (
+    Place("warning-list", _("Warnings"), ("warning", "flag")),
+    Place("guard-list", _("Guards"), ("guard",)),
+    Place("webhook-list", _("Where they go"), ("webhook",), may_see=permissions.may_enter_webhooks),
+)
 BOOKS = (
     Place("booking-list", _("Bookings"), ("booking",)),
     Place("recurring-list", _("Every month"), ("recurring",)),
@@ -82,13 +87,7 @@ PLACES: list[Place | None] = [
     Place("proposal-list", _("Proposals"), ("proposal", "plan"), decisions_waiting, _("wait for your decision")),
     Place("usage", _("Usage"), ("usage",), tabs=USAGE),
     Place("run-list", _("Runs"), ("run",)),
-    Place(
-        "warning-list",
-        _("Warnings"),
-        ("warning", "flag", "guard", "webhook"),
-        warnings_unanswered,
-        _("not answered yet"),
-    ),
+    Place("warning-list", _("Warnings"), (), warnings_unanswered, _("not answered yet"), tabs=WARNINGS),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
     Place("asset-list", _("Assets"), ("asset",)),

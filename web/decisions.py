@@ -133,14 +133,15 @@ def proposal_page(
     request: PersonRequest, found: Proposal, form: DecisionForm | None = None, outcome: str = ""
 ) -> HttpResponse:
     """One version of the proposal; a decision that was refused comes back with what is wrong."""
-    versions = list(found.versions.select_related("estimate", "submitted_by").order_by("-number"))
+    with_estimates = found.versions.select_related("estimate__project__team", "submitted_by")
+    versions = list(with_estimates.prefetch_related("ask_lines").order_by("-number"))
     version = chosen_version(versions, request.GET.get("version", ""))
     version.proposal = found
     today = Organisation.current().today(timezone.now())
     step = current_step(version)
     ground = approvers.authority(step, request.user, today) if step else None
     asked = asked_of(version)
-    proposed = proposed_lines(version, asked) if asked else []
+    proposed = proposed_lines(step, asked) if asked else []
     rows = funding_rows(fundings(version, proposed)) if step and asked else []
     before = version_before(version) if version.ask_total is not None else None
     words = {
@@ -223,9 +224,8 @@ def asked_rows(version: ProposalVersion, asked: Mapping[str, Decimal]) -> list[d
     ]
 
 
-def proposed_lines(version: ProposalVersion, asked: Mapping[str, Decimal]) -> list[LineDecision]:
+def proposed_lines(step: ApprovalStep | None, asked: Mapping[str, Decimal]) -> list[LineDecision]:
     """What the step before decided, else the whole ask."""
-    step = current_step(version)
     if step is not None:
         return approval.earlier_decision(step, asked)
     return [LineDecision(category, amount) for category, amount in asked.items()]

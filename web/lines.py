@@ -318,7 +318,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         **hours_words(found, row, bound.get("hours"), now=now),
         "grant": bound.get("grant") or GrantForm(auto_id="grant_%s"),
         "transfer": bound.get("transfer") or TransferForm(line=found),
-        "release": bound.get("release") or ReleaseForm(line=found),
+        "release": bound.get("release") or ReleaseForm(line=found, auto_id="release_%s"),
         "threshold": bound.get("threshold") or ThresholdForm(),
         "unfreeze": bound.get("unfreeze") or ReasonForm(),
         "rollover": bound.get("rollover") or rollover_form(found),
@@ -465,7 +465,7 @@ def line_release(request: PersonRequest, slug: str, line_id: int) -> HttpRespons
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.release(found, asked["proposal"], by=request.user, amount=asked["amount"], reason=asked["reason"])
 
-    form = ReleaseForm(request.POST, line=visible_line(request, slug, line_id))
+    form = ReleaseForm(request.POST, line=visible_line(request, slug, line_id), auto_id="release_%s")
     return act(request, slug, line_id, "release", form, change, _("The money is free again."))
 
 

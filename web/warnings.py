@@ -75,9 +75,6 @@ def warning_list(request: PersonRequest) -> HttpResponse:
     page = Paginator(filtered_flags(request.user, chosen), PAGE_LENGTH).get_page(request.GET.get("page"))
     silences = LineSilence.objects.visible_to(request.user).open().select_related("line__project__team")
     words = {"form": form, "page": page, "filtered": any(chosen.values()), "silences": silences[:PAGE_LENGTH]}
-    words["keeps_webhooks"] = any(
-        membership.role in ("manager", "finance", "operator") for membership in request.user.memberships.all()
-    )
     return render(request, "web/warnings/list.html", words)
 
 

@@ -81,8 +81,7 @@ def teams_of(user: User) -> Any:
 
 def check_may_enter(user: User) -> None:
     """The page is for managers, finance and operators; for others it does not exist."""
-    roles = {membership.role for membership in user.memberships.all()}
-    if not roles & {"manager", "finance", "operator"}:
+    if not permissions.may_enter_webhooks(user):
         raise Http404
 
 

@@ -21,6 +21,7 @@ from web.templatetags.headroom import state
 
 register = template.Library()
 
+
 WARNINGS = {
     "older": gettext_lazy("Older than what is live: stored, not activated"),
     "rows_short": gettext_lazy("Every row lacks the same last fields: read as empty"),
