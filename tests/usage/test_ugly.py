@@ -198,6 +198,16 @@ def test_u9_a_single_short_row_is_rejected_alone():
     assert (answer["rows_accepted"], answer["rows_rejected"]) == (2, 1)
 
 
+def test_hours_of_our_own_export_come_back_as_hours():
+    ours = {"x_AcceleratorHours": "192", "x_CpuCoreHours": "1.5", "x_Accelerator": "h100", "x_State": "unused"}
+
+    answer = deliver(factories.source(), focus({}, ours, columns=[*ROW, *ours]))
+
+    assert (answer["accelerator_hours"], answer["cpu_core_hours"]) == ("192", "1.5")
+    meters = Record.objects.values_list("key_set__meter__accelerator", "key_set__meter__state", "extra")
+    assert set(meters) == {("", "", None), ("h100", "unused", None)}
+
+
 def test_u12_the_name_may_lie():
     assert deliver(factories.source(), gzip.compress(focus({})), "bill.csv")["status"] == "live"
 
@@ -389,6 +399,24 @@ def test_a_decompression_bomb_is_refused_in_bounded_time(settings):
     bomb = gzip.compress(focus({}) + b"x" * 50_000_000)
 
     assert "larger" in refused(deliver(factories.source(), bomb))
+
+
+def test_a_bomb_of_blank_lines_is_refused():
+    bomb = gzip.compress(focus({}) + b"\n" * 1_000_001)
+
+    assert "blank lines" in refused(deliver(factories.source(), bomb))
+
+
+def test_a_bomb_of_brackets_is_refused():
+    bomb = b'{"jobs": [{"job_id": 1, "association": {}, "allocation_nodes": ' + b"[" * 100_000
+
+    assert "too deep" in refused(deliver(factories.source(), bomb))
+
+
+def test_tags_that_never_end_are_given_up_at_once():
+    answer = deliver(factories.source(), focus({"Tags": "key:" * 50_000}))
+
+    assert (answer["rows_accepted"], answer["warnings"]) == (1, {})
 
 
 def test_an_endless_record_is_refused():

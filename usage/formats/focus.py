@@ -27,6 +27,10 @@ BILLED, EFFECTIVE, CATEGORY = "BilledCost", "EffectiveCost", "ChargeCategory"
 START, END = "ChargePeriodStart", "ChargePeriodEnd"
 BILL_START, BILL_END, CURRENCY = "BillingPeriodStart", "BillingPeriodEnd", "BillingCurrency"
 
+OUR_HOURS, OUR_CORE_HOURS = "x_AcceleratorHours", "x_CpuCoreHours"
+OUR_ACCELERATOR, OUR_STATE = "x_Accelerator", "x_State"
+"""Columns of our own export, so that it comes back with the hours it went out with."""
+
 ALIASES: dict[str, tuple[str, ...]] = {
     EFFECTIVE: ("EffectiveCost", "AmortizedCost"),
     CATEGORY: ("ChargeCategory", "ChargeType"),
@@ -57,6 +61,8 @@ KEY_COLUMNS = (
     "PricingUnit",
     "Tags",
     "SkuPriceDetails",
+    OUR_ACCELERATOR,
+    OUR_STATE,
 )
 KEY_EXTRA = (
     "AvailabilityZone",
@@ -186,7 +192,8 @@ class FocusReader:
             for name in ("CommitmentDiscountQuantity", "PricingCurrencyEffectiveCost")
             if (at := header.at(name)) is not None
         ]
-        used = [*key_places, *used_places, *(at for _, at in self._numbers_beside)]
+        self._hours = [header.at(name) for name in (OUR_HOURS, OUR_CORE_HOURS)]
+        used = [*key_places, *used_places, *self._hours, *(at for _, at in self._numbers_beside)]
         self._rest = [*header.rest(used), *((at, name) for name, at in self._numbers_beside)]
         self._default_month: Instant | None = None
         if settings.billing_period:
@@ -210,7 +217,9 @@ class FocusReader:
         billed, effective, listed, contracted, quantity, pricing = numbers
         period = self._period(fields)
         scope, currency = self._periods.get(period) or self._new_period(period)
-        extra = None
+        hours = core_hours = extra = None
+        if self._hours != [None, None]:
+            hours, core_hours = self._own_hours(fields)
         if self._rest or (pricing != quantity and quantity is not None):
             extra = self._extra(fields, pricing if quantity is not None and pricing != quantity else None)
         return Row(
@@ -225,8 +234,8 @@ class FocusReader:
             listed,
             contracted,
             pricing if quantity is None else quantity,
-            None,
-            None,
+            hours,
+            core_hours,
             extra,
         )
 
@@ -234,6 +243,13 @@ class FocusReader:
         """Numbers in another spelling than the shortest, and nulls where one may be."""
         costs = [self._cost(text, name) for text, name in zip(texts[:2], NUMBERS[:2], strict=True)]
         return costs + [self._number(text, name) for text, name in zip(texts[2:], NUMBERS[2:], strict=True)]
+
+    def _own_hours(self, fields: list[str]) -> list[str | None]:
+        """Hours of cards and of cores, as our own export names them."""
+        names = (OUR_HOURS, OUR_CORE_HOURS)
+        return [
+            None if at is None else self._number(fields[at], name) for at, name in zip(self._hours, names, strict=True)
+        ]
 
     def _new_period(self, texts: tuple[str, ...]) -> tuple[ScopeKey, str]:
         """The scope and the currency of rows with these texts."""
@@ -283,8 +299,8 @@ class FocusReader:
             service=get("ServiceName", ""),
             sku=get("SkuId", ""),
             region=get("RegionId", ""),
-            accelerator=cards.slug,
-            state=UNUSED if get("CommitmentDiscountStatus", "").casefold() == "unused" else "",
+            accelerator=get(OUR_ACCELERATOR, "") or cards.slug,
+            state=UNUSED if get("CommitmentDiscountStatus", "").casefold() == "unused" else get(OUR_STATE, ""),
             charge_category=charge,
             unit=unit,
             resource=get("ResourceId", ""),
@@ -371,4 +387,4 @@ def open_focus(header: Header, settings: Settings, notes: Notes) -> FocusReader:
     return FocusReader(header, settings, notes)
 
 
-FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus, version=2)
+FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus, version=3)

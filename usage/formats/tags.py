@@ -15,7 +15,8 @@ from ..reading.text import storable
 REFERENCE_TAGS = ("headroom_proposal", "headroom-proposal")
 """Tags that say whose proposal the work belongs to."""
 UNREADABLE = "(unreadable)"
-KEY_VALUE = re.compile(r"key:(.*?) value:(.*?)(?:; |;$|$)")
+ENDED = re.compile(r"; *(?=key:|$)")
+"""Between the pairs of `key:a value:b; key:c value:d;`."""
 
 
 def read_tags(text: str, notes: Notes) -> dict[str, str]:
@@ -46,8 +47,10 @@ def _json_without_braces(text: str, notes: Notes) -> dict[str, str] | None:
 
 def _pairs(text: str, notes: Notes) -> dict[str, str] | None:
     """`key:x value:y; …` and `a:b|c:d` or `a:b;c:d`."""
-    if matches := KEY_VALUE.findall(text):
-        return _last_wins([(key.strip(), value.strip()) for key, value in matches], notes)
+    if text.startswith("key:"):
+        pairs = [part.removeprefix("key:").partition(" value:") for part in ENDED.split(text) if part.strip()]
+        if all(separator for _key, separator, _value in pairs):
+            return _last_wins([(key.strip(), value.strip()) for key, _separator, value in pairs], notes)
     if text[0] in "{[":
         return None
     parts = [part.strip() for part in re.split(r"[|;]", text) if part.strip()]

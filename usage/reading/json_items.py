@@ -18,6 +18,8 @@ from .header import Header
 from .records import LONGEST_RECORD, Batch
 
 BLOCK = 1 << 18
+DEEPEST = 200
+"""Objects in objects; no record of a bill is half as deep."""
 STRUCTURE = re.compile(rb'["{}\[\]]')
 STRING_MARK = re.compile(rb'["\\]')
 SCALAR_END = re.compile(rb"[,\]}\s]")
@@ -116,6 +118,8 @@ class JsonCursor:
                 place = self._string_end(place)
             elif mark in (b"{", b"["):
                 depth += 1
+                if depth > DEEPEST:
+                    raise FileRefused(_("The JSON on line %(line)s is nested too deep.") % {"line": self.line})
             else:
                 depth -= 1
                 if not depth:

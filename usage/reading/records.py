@@ -13,6 +13,7 @@ from .faults import FileRefused
 
 LONGEST_RECORD = 16 << 20
 MOST_LINES_OF_A_RECORD = 10_000
+MOST_BLANK_LINES = 1_000_000
 MOST_BYTES_OF_A_BATCH = 1 << 26
 """Of its records together, so that long ones are not held by the thousand."""
 BOM = b"\xef\xbb\xbf"
@@ -60,7 +61,7 @@ class RecordReader:
 
     def batches(self, size: int) -> Iterator[Batch]:
         """The records that follow, blank lines left out, `size` at a time."""
-        first, held = True, 0
+        first, held, blank = True, 0, 0
         batch = Batch([], [])
         readline, quoted = self._stream.readline, self._quoted
         while record := readline(LONGEST_RECORD):
@@ -73,6 +74,9 @@ class RecordReader:
             if first and bare:
                 first, bare = False, bare.removeprefix(BOM)
             if not bare or bare.isspace():
+                blank += 1
+                if blank > MOST_BLANK_LINES:
+                    raise FileRefused(_("The file holds more blank lines than any bill."))
                 continue
             batch.records.append(bare)
             batch.lines.append(line)
