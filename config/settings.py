@@ -206,6 +206,7 @@ CELERY_BEAT_SCHEDULE = {
     "notice sources and lines without data": {"task": "overruns.tasks.watch_silence", "schedule": 300.0},
     "judge lines that were touched": {"task": "overruns.tasks.judge_touched", "schedule": 5.0},
     "draft the months of recurring costs": {"task": "overruns.tasks.draft_recurring_costs", "schedule": 600.0},
+    "derive what nobody held of clusters": {"task": "overruns.tasks.derive_idle_hours", "schedule": 600.0},
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
     "charge the months of assets": {"task": "budgets.tasks.charge_assets", "schedule": 3600.0},
     "judge every guard": {"task": "overruns.tasks.judge_all_guards", "schedule": 600.0},

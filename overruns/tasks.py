@@ -12,7 +12,9 @@ from budgets.models import BudgetLine
 from usage import periods, rerating, silence
 from usage import services as usage
 from usage.bookings import recurring
+from usage.clusters import idle
 from usage.feeds import services as feeds
+from usage.rules import split_again
 
 from . import services
 from .guards import judge_guards
@@ -39,6 +41,14 @@ def judge_touched() -> None:
 def draft_recurring_costs() -> None:
     """Draft the months of recurring costs that have begun, and reckon those that wait at the prices of now."""
     recurring.draft_months(now=timezone.now())
+
+
+@shared_task
+def derive_idle_hours() -> None:
+    """What nobody held of clusters: as statements where it bears money, else in the split of the bill."""
+    split_again()
+    if idle.queue_statements(now=timezone.now()):
+        take_up_imports()
 
 
 @shared_task
@@ -87,3 +97,8 @@ def import_soon(import_id: int) -> None:
 def judge_soon() -> None:
     """Ask a worker to judge what was touched when the transaction is through."""
     transaction.on_commit(judge_touched.delay, robust=True)
+
+
+def derive_soon() -> None:
+    """Ask a worker for idle hours when the transaction is through."""
+    transaction.on_commit(derive_idle_hours.delay, robust=True)

@@ -53,6 +53,11 @@ def may_make_live(user: User) -> bool:
     return user.is_active and (user.is_superuser or has_role(user, Role.OPERATOR))
 
 
+def may_keep_clusters(user: User) -> bool:
+    """The register of clusters: operators."""
+    return user.is_active and (user.is_superuser or has_role(user, Role.OPERATOR))
+
+
 def may_import_usage(user: User) -> bool:
     """Operators, and the machine accounts that push bills and logs."""
     return user.is_active and (

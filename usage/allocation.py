@@ -194,12 +194,12 @@ def place_new(key_set_ids_query: str, parameters: dict[str, Any]) -> None:
     """Place the key sets of a query that have no place yet."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s, 0)", [LOCK_OF_RULES])
-    rules, types = [*active_rules(), *rules_of_parts()], task_types()
     where = (
         f"k.id IN ({key_set_ids_query})"
         " AND NOT EXISTS (SELECT 1 FROM usage_placement p WHERE p.key_set_id = k.id AND p.known_until IS NULL)"
     )
     found = list(key_sets(where, parameters))
+    rules, types = [*active_rules(), *rules_of_parts({keys["source_id"] for keys in found})], task_types()
     _insert([(keys["id"], place) for keys in found for place in places_of(keys, rules, types)], BEGINNING)
 
 

@@ -6,7 +6,7 @@ placed as nobody's. Days of cards that nobody held are shared too, where the reg
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -17,6 +17,7 @@ from core.money import EXACT
 from core.months import Month
 from teams.models import Project
 
+from .clusters.queries import idle_of_parts
 from .models import Source
 from .pipeline.placement import NOBODY, SHARED_COST, Condition, Rule, Target
 
@@ -27,7 +28,7 @@ HOLDS_ACCELERATORS = Condition("cards", "present")
 
 
 def hours_of_parts() -> dict[int, Hours]:
-    """What the job logs of each split source say: hours by the source they are part of."""
+    """What the job logs of each split source say, and the cards nobody held: hours by the source they are part of."""
     found: dict[int, Hours] = {}
     with connection.cursor() as cursor:
         cursor.execute(
@@ -43,6 +44,10 @@ def hours_of_parts() -> dict[int, Hours]:
         owner = project or (SHARED_COST if is_shared else NOBODY)
         of_month = found.setdefault(whole, {}).setdefault(month, {})
         of_month[owner] = EXACT.add(of_month.get(owner, Decimal(0)), hours)
+    for whole, months in idle_of_parts().items() if found else ():
+        for month, hours in months.items():
+            of_month = found.setdefault(whole, {}).setdefault(month, {})
+            of_month[SHARED_COST] = EXACT.add(of_month.get(SHARED_COST, Decimal(0)), hours)
     return found
 
 
@@ -52,8 +57,14 @@ def shares_of(hours: Mapping[int, Decimal]) -> tuple[tuple[int, Decimal], ...]:
     return tuple((owner, hours[owner]) for owner in owners)
 
 
-def rules_of_parts() -> list[Rule]:
-    """After all written rules: what holds accelerators in a split bill goes by the logs, in the months they tell of."""
+def rules_of_parts(sources: Set[int] | None = None) -> list[Rule]:
+    """After all written rules: what holds accelerators in a split bill goes by the logs, in the months they tell of.
+
+    With `sources` nothing is asked where none of them is split.
+    """
+    split = Source.objects.filter(parts__isnull=False)
+    if not (split if sources is None else split.filter(pk__in=sources)).exists():
+        return []
     return [
         Rule(
             id=0,

@@ -220,7 +220,8 @@ def conservation(basis: str = Basis.BILLED, known_at: datetime | None = None) ->
 def fresh_until(project_id: int | None = None, category: str | None = None) -> datetime | None:
     """Until when usage is known: the end of the newest row of the source that is furthest behind.
 
-    With a project (and category), only the sources that carried usage of it count. None: nothing has arrived.
+    With a project (and category), only the sources that carried usage of it count. Idle hours, which are derived, do
+    not. None: nothing has arrived.
     """
     newest = fresh_by_source(_feeding_sources(project_id, category))
     return min(newest.values(), default=None)
@@ -238,10 +239,12 @@ def fresh_by_source(source_ids: Sequence[int]) -> dict[int, datetime]:
 
 def _feeding_sources(project_id: int | None, category: str | None) -> list[int]:
     if project_id is None:
-        return list(Source.objects.filter(imports__live_at__isnull=False).distinct().values_list("id", flat=True))
+        delivering = Source.objects.filter(imports__live_at__isnull=False, idle_of=None)
+        return list(delivering.distinct().values_list("id", flat=True))
     rows = _fetch(
         """SELECT DISTINCT m.source_id FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id
-           WHERE u.project_id = %(project)s AND (%(category)s::text IS NULL OR u.category = %(category)s)""",
+           WHERE u.project_id = %(project)s AND (%(category)s::text IS NULL OR u.category = %(category)s)
+             AND m.source_id NOT IN (SELECT idle_source_id FROM usage_cluster WHERE idle_source_id IS NOT NULL)""",
         {"project": project_id, "category": str(category) if category else None},
     )
     return [row[0] for row in rows]

@@ -15,7 +15,7 @@ from estimates.queries import price_row
 from teams.models import ClosedMonth
 
 from . import services
-from .models import Import, Money, Record
+from .models import Import, Money, Record, Source
 from .pipeline import files
 
 
@@ -23,7 +23,16 @@ def queue_outdated(*, now: datetime) -> list[int]:
     """Queue the originals whose live rows a price entered since could change; once for each original, price and month
     closed last."""
     newest = Price.objects.order_by("-id").values_list("id", flat=True).first() or 0
-    return [queued for original in priced_before(newest) if (queued := _queue_again(original, newest, now))]
+    found = [original for original in priced_before(newest) if _is_touched(original)]
+    return [queued for original in found if (queued := _queue_again(original, str(newest), now))]
+
+
+def queue_source(source: Source, *, now: datetime) -> list[int]:
+    """Queue every original with live rows of a source whose register of partitions changed."""
+    live = Record.objects.filter(known_from=OuterRef("pk"), known_until__isnull=True)
+    found = Import.objects.applied().filter(Exists(live), source=source, source__money=Money.RATE_CARD)
+    mark = f"register-{now.timestamp():.6f}"
+    return [queued for original in found.select_related("source") if (queued := _queue_again(original, mark, now))]
 
 
 def priced_before(newest: int) -> list[Import]:
@@ -33,9 +42,9 @@ def priced_before(newest: int) -> list[Import]:
     return list(older.filter(Exists(live)).select_related("source"))
 
 
-def _queue_again(original: Import, newest: int, now: datetime) -> int | None:
-    key = f"rerate-{original.sha256[:32]}-{newest}{closed_until()}"
-    if not _is_touched(original) or original.source.imports.filter(idempotency_key=key).exists():
+def _queue_again(original: Import, mark: str, now: datetime) -> int | None:
+    key = f"rerate-{original.sha256[:32]}-{mark}{closed_until()}"
+    if original.source.imports.filter(idempotency_key=key).exists():
         return None
     given = {name: value for name, value in original.settings.items() if name != "format"}
     with files.path_of(original.sha256).open("rb") as stream:

@@ -65,6 +65,7 @@ USAGE = (
     Place("import-list", _("Imports"), ("import",), may_see=permissions.may_see_all_usage),
     Place("source-list", _("Sources"), ("source", "mapping", "period"), may_see=permissions.may_see_all_usage),
     Place("rule-list", _("Allocation"), ("rule", "reassign", "unallocated"), may_see=permissions.may_see_all_usage),
+    Place("cluster-list", _("Clusters"), ("cluster",)),
     Place("service-list", _("Services"), ("service",)),
     Place("storage", _("Storage"), ("storage",), may_see=permissions.may_see_all_usage),
 )

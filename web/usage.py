@@ -25,7 +25,7 @@ from usage import accruals, overview, parts, periods, queries, services, silence
 from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
-from web import bookings, feeds, imports, restatements, rules, serving, storage
+from web import bookings, clusters, feeds, imports, restatements, rules, serving, storage
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -222,6 +222,7 @@ urlpatterns = [
     path("usage/sources/<slug:slug>/expected/", source_expected, name="source-expected"),
     *feeds.urlpatterns,
     *bookings.urlpatterns,
+    *clusters.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
     *serving.urlpatterns,

@@ -1,5 +1,6 @@
-"""Django finds an app's models here: sources, imports, records, allocation, bookings, rollup, runs."""
+"""Django finds an app's models here: sources, imports, records, allocation, bookings, rollup, runs, clusters."""
 
+from ..clusters.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow
 from ..runs.models import Run, RunMetric
 from .allocation import AllocationRule, AllocationShare, Placement
 from .bookings import Booking
@@ -17,11 +18,15 @@ __all__ = [
     "AllocationRule",
     "AllocationShare",
     "Booking",
+    "CardLot",
+    "Cluster",
+    "ClusterPartition",
     "DailyUsage",
     "Feed",
     "FeedFile",
     "Import",
     "KeySet",
+    "MaintenanceWindow",
     "Meaning",
     "Meter",
     "Money",

@@ -52,10 +52,19 @@ class RateCard:
         self._newest = max((row.sequence for row in self._book.rows), default=0)
 
     @property
+    def currency(self) -> str:
+        return self._currency
+
+    def amount_on(self, key: PriceKey, day: date) -> Decimal | None:
+        """The price of one accelerator-hour on a day; None where there is none."""
+        price = self._price(key, day)
+        return None if price is None else price.amount
+
+    @property
     def digest(self) -> bytes:
         """Changes whenever a row could get another price."""
         closed = sorted((month.isoformat(), at.isoformat()) for month, at in self._closed.items())
-        text = f"{self._newest} {len(self._book.rows)} {closed} {self._currency}"
+        text = f"{self._newest} {len(self._book.rows)} {closed} {self._currency} {sorted(self._offers.items())}"
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     @property

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from core.errors import DomainError
 
 from .. import messages, periods
+from ..clusters.register import with_register
 from ..delivery import Settings, read_settings
 from ..formats.detection import format_named
 from ..models import Import, Meaning, Money, RejectedRow, Scope, Source
@@ -103,6 +104,7 @@ class Work:
 
     def _settings(self) -> Settings:
         settings = read_settings({**self._source.settings, **self._delivery.settings})
+        settings = with_register(settings, self._source)
         self._delivery.issued_at = settings.issued_at
         if (settings.money or self._source.money) == Money.RATE_CARD:
             self._rates = RateCard(settings, self._notes)

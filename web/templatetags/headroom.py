@@ -21,6 +21,7 @@ from web.charts.bar import headroom_bar
 from web.charts.burn import Burn
 from web.charts.burn import burn_chart as draw_burn
 from web.charts.run_course import CourseChart
+from web.charts.stack import Column, stack_chart
 
 register = template.Library()
 KINDS = ("ok", "warn", "over", "info", "")
@@ -145,6 +146,12 @@ def burn_chart(burn: Burn) -> dict[str, Any]:
 def run_course(chart: CourseChart) -> dict[str, Any]:
     """The course of one series of a run."""
     return {"chart": chart}
+
+
+@register.inclusion_tag("web/charts/stack.svg")
+def stack(columns: Sequence[Column], label: str) -> dict[str, Any]:
+    """Stacked columns against the room they have."""
+    return {"chart": stack_chart(columns, label)}
 
 
 @register.inclusion_tag("web/charts/shares.svg")

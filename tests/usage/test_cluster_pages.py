@@ -1,0 +1,87 @@
+"""Pages of clusters: the register, a month of one, and who may see and change what."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from django.urls import reverse
+
+from estimates.models import Accelerator
+from usage.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow, Source
+
+from .bills import drop_temporary_tables
+from .test_clusters import hpc, job, log, no_worker  # noqa: F401
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_task(monkeypatch):
+    monkeypatch.setattr("overruns.tasks.derive_idle_hours.delay", lambda: None)
+
+
+def test_the_page_shows_what_was_held_what_was_idle_and_its_cost(hpc, client):  # noqa: F811
+    log(job(1, "one", 2), job(2, "one", 2, day=6))
+    client.force_login(hpc.operator)
+
+    page = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03"}).content.decode()
+
+    assert "282.00" in page and "of 96 there were 2 held, 0 in maintenance and 94 idle" in page
+
+
+def test_a_cluster_is_entered_with_cards_partition_and_maintenance_by_its_forms(hpc, client):  # noqa: F811
+    Source.objects.create(slug="second", name="Second")
+    client.force_login(hpc.operator)
+    fields = {"slug": "new", "name": "New", "source": Source.objects.get(slug="second").pk, "mode": "own"}
+
+    assert client.post(reverse("cluster-new"), fields).status_code == 302
+    card = Accelerator.objects.get().pk
+    posts = {
+        "cluster-cards": {"accelerator": card, "cards": "8", "starts_on": "2026-03-01", "cards_per_node": "4"},
+        "cluster-partitions": {"name": "gpu", "accelerator": card, "mode": "own"},
+        "cluster-maintenance": {"starts_at": "2026-03-01T10:00", "ends_at": "2026-03-01T12:00", "reason": "Fans"},
+    }
+    answers = [client.post(reverse(name, args=["new"]), given).status_code for name, given in posts.items()]
+
+    assert answers == [302, 302, 302]
+    new = Cluster.objects.get(slug="new")
+    assert (new.lots.get().cards, new.partitions.get().name, new.windows.get().reason) == (8, "gpu", "Fans")
+    client.post(reverse("cluster-cards-end", args=["new", new.lots.get().pk]), {"ends_on": "2026-04-01"})
+    client.post(reverse("cluster-partition-drop", args=["new", new.partitions.get().pk]))
+    client.post(reverse("cluster-maintenance-cancel", args=["new", new.windows.get().pk]))
+    assert new.lots.get().ends_on == date(2026, 4, 1)
+    assert not new.partitions.exists() and not new.windows.exists()
+
+
+def test_a_refused_form_stands_on_the_page_with_its_fault(hpc, client):  # noqa: F811
+    client.force_login(hpc.operator)
+    fields = {"accelerator": hpc.card.pk, "cards": "8", "starts_on": "2026-03-02", "ends_on": "2026-03-01"}
+
+    answer = client.post(reverse("cluster-cards", args=["hpc"]), fields)
+
+    assert answer.status_code == 422 and "The last day must be after the first day." in answer.content.decode()
+    assert CardLot.objects.count() == 1
+
+
+def test_the_owning_team_looks_and_changes_nothing_and_a_foreign_team_sees_nothing(hpc, client):  # noqa: F811
+    page, post = reverse("cluster", args=["hpc"]), reverse("cluster-partitions", args=["hpc"])
+    client.force_login(hpc.bob)
+    assert client.get(page).status_code == 200
+    assert client.post(post, {"name": "x", "accelerator": hpc.card.pk, "mode": "own"}).status_code == 403
+    client.force_login(hpc.charlie)
+    assert client.get(page).status_code == 404
+    assert client.post(post, {}).status_code == 404
+    assert "HPC" not in client.get(reverse("cluster-list")).content.decode()
+
+    assert ClusterPartition.objects.count() == 1 and MaintenanceWindow.objects.count() == 0
+
+
+def test_the_list_stays_cheap(hpc, client, django_assert_max_num_queries):  # noqa: F811
+    drop_temporary_tables()
+    client.force_login(hpc.operator)
+
+    with django_assert_max_num_queries(15):
+        page = client.get(reverse("cluster-list")).content.decode()
+
+    assert "4 × " in page

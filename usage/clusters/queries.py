@@ -1,0 +1,146 @@
+"""Questions about clusters: what they could give, what of it was held, and until when that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+from django.db import connection
+
+from core.money import EXACT
+from core.months import Month
+from estimates.queries import accelerator_names
+from teams.models import Organisation
+
+from ..daily import MEASURES, days_of_records
+from ..queries import fresh_by_source
+from .capacity import CardDay, Lot, Window, card_days
+from .models import CardLot, Cluster
+
+HOURS = 3 + 1 + MEASURES.index("accelerator_hours")
+"""Where the hours stand in an answer of `days_of_records` with three groups, behind them and the rows."""
+
+
+def known_until(cluster: Cluster) -> date | None:
+    """The first day that the job log does not cover whole."""
+    newest = fresh_by_source([cluster.source_id]).get(cluster.source_id)
+    return newest.astimezone(Organisation.current().zone).date() if newest else None
+
+
+def first_day(cluster: Cluster) -> date | None:
+    return min((lot.starts_on for lot in cluster.lots.all()), default=None)
+
+
+def days_of_cluster(cluster: Cluster, start: date, end: date) -> list[CardDay]:
+    """Every kind of card on each half-open day, with the hours that jobs held."""
+    held = _held(cluster, start, end)
+    lots = [
+        Lot(lot.accelerator.slug, lot.cards, lot.starts_on, lot.ends_on)
+        for lot in cluster.lots.select_related("accelerator")
+    ]
+    windows = [
+        Window(each.starts_at, each.ends_at, each.accelerator.slug if each.accelerator else "", each.cards)
+        for each in cluster.windows.select_related("accelerator")
+    ]
+    zone = Organisation.current().zone
+    there = {(each.day, each.accelerator): each for each in card_days(lots, windows, start, end, zone)}
+    none = Decimal(0)
+    found = [
+        replace(there.get(key, CardDay(*key, none, none)), allocated=held.get(key, none))
+        for key in there.keys() | held.keys()
+    ]
+    return sorted(found, key=lambda each: (each.day, each.accelerator))
+
+
+def _held(cluster: Cluster, start: date, end: date) -> dict[tuple[date, str], Decimal]:
+    """Accelerator-hours of the job log by day and kind: as the partition says, else as the log names the card."""
+    partitions = dict(cluster.partitions.values_list("name", "accelerator__slug"))
+    kinds = set(cluster.lots.values_list("accelerator__slug", flat=True))
+    names = accelerator_names()
+    found: dict[tuple[date, str], Decimal] = {}
+    for day, partition, card, hours in _hours(cluster, start, end):
+        named = partitions.get(partition) or names.get("-".join(card.lower().split()))
+        kind = named or (next(iter(kinds)) if len(kinds) == 1 else card or partition)
+        found[day, kind] = EXACT.add(found.get((day, kind), Decimal(0)), hours)
+    return found
+
+
+def _hours(cluster: Cluster, start: date, end: date) -> list[tuple[date, str, str, Decimal]]:
+    where = "x.day >= %(start)s AND x.day < %(end)s AND k.source_id = %(source)s"
+    if cluster.log_name:
+        where += " AND k.cluster = %(cluster)s"
+    sql = days_of_records(
+        ["x.day", "coalesce(nullif(k.partition, ''), m.sku)", "m.accelerator"],
+        records=(
+            "(SELECT * FROM usage_record WHERE accelerator_hours <> 0"
+            " AND key_set_id IN (SELECT id FROM usage_keyset WHERE source_id = %(source)s)"
+            " AND usage_start < (%(end)s::date)::timestamp AT TIME ZONE %(zone)s"
+            " AND usage_end > (%(start)s::date)::timestamp AT TIME ZONE %(zone)s)"
+        ),
+        joins="JOIN usage_meter m ON m.id = k.meter_id",
+        where=where,
+    )
+    parameters = {
+        "zone": Organisation.current().time_zone,
+        "start": start,
+        "end": end,
+        "source": cluster.source_id,
+        "cluster": cluster.log_name,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return [(*row[:3], row[HOURS]) for row in cursor.fetchall()]
+
+
+@dataclass(frozen=True)
+class CardMonth:
+    """One kind of card in one month; what is not known yet is neither held nor idle."""
+
+    accelerator: str
+    capacity: Decimal
+    maintenance: Decimal
+    allocated: Decimal
+    idle: Decimal
+    beyond: Decimal
+
+    @property
+    def allocated_share(self) -> Decimal | None:
+        usable = self.capacity - self.maintenance
+        return self.allocated / usable if usable else None
+
+
+def by_accelerator(days: Sequence[CardDay]) -> list[CardMonth]:
+    """Days summed by kind of card."""
+    found: dict[str, list[CardDay]] = {}
+    for each in days:
+        found.setdefault(each.accelerator, []).append(each)
+    names = ("capacity", "maintenance", "allocated", "idle", "beyond")
+    return [
+        CardMonth(accelerator, *(sum((getattr(each, name) for each in own), Decimal(0)) for name in names))
+        for accelerator, own in sorted(found.items())
+    ]
+
+
+def idle_of_parts() -> dict[int, dict[date, Decimal]]:
+    """Idle hours of clusters that a bill carries, by the bill's source and month: they are that bill's shared cost."""
+    found: dict[int, dict[date, Decimal]] = {}
+    for cluster in Cluster.objects.filter(source__part_of__isnull=False).select_related("source"):
+        of_bill = found.setdefault(cluster.source.part_of_id or 0, {})
+        for each in known_days(cluster):
+            month = Month.of(each.day).start
+            of_bill[month] = of_bill.get(month, Decimal(0)) + each.idle
+    return found
+
+
+def known_days(cluster: Cluster) -> list[CardDay]:
+    """From the first card to the last day that the job log covers whole."""
+    start, end = first_day(cluster), known_until(cluster)
+    return days_of_cluster(cluster, start, end) if start and end and start < end else []
+
+
+def lots_there(day: date) -> list[CardLot]:
+    """All cards of the organisation in use on a day."""
+    found = CardLot.objects.filter(starts_on__lte=day).select_related("accelerator", "cluster")
+    return [lot for lot in found if lot.ends_on is None or lot.ends_on > day]
