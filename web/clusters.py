@@ -27,7 +27,7 @@ from estimates.models import Accelerator, PriceMode
 from overruns import tasks
 from teams import permissions
 from teams.models import CURRENCY_CHOICES, Organisation, Team
-from usage.clusters import idle, queries, services
+from usage.clusters import idle, jobs, queries, services
 from usage.clusters.capacity import CardDay
 from usage.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow, Source
 from web import figures
@@ -135,13 +135,13 @@ def cluster_list(request: PersonRequest) -> HttpResponse:
     )
     today = Organisation.current().today(timezone.now())
     page = Paginator(found, ON_A_PAGE).get_page(request.GET.get("page"))
-    for cluster in page.object_list:
-        cluster.now = [
-            lot for lot in cluster.lots.all() if lot.starts_on <= today and (not lot.ends_on or lot.ends_on > today)
-        ]
+    rows = [
+        (each, [lot for lot in each.lots.all() if lot.starts_on <= today and (not lot.ends_on or lot.ends_on > today)])
+        for each in page.object_list
+    ]
     return render(
         request, "web/clusters/cluster_list.html",
-        {"page": page, "keeps": permissions.may_keep_clusters(request.user)},
+        {"page": page, "rows": rows, "keeps": permissions.may_keep_clusters(request.user)},
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def cluster_new(request: PersonRequest) -> HttpResponse:
         try:
             found = services.open_cluster(form.save(commit=False), by=request.user)
         except DomainError as refused:
-            refuse(form, refused)
+            refuse(form, refused)  # type: ignore[arg-type]
         else:
             messages.success(request, _("The cluster is entered. Say which cards it has."))
             return redirect("cluster", found.slug)
@@ -190,6 +190,8 @@ def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None
                  queries.by_accelerator(days)],
         "columns": columns_of(days),
         "label": label_of(days, month),
+        "waits": jobs.queue_waits(found, month),
+        "states": jobs.hours_by_state(found, month.start, month.end),
         "lots": found.lots.select_related("accelerator"),
         "partitions": found.partitions.select_related("accelerator"),
         "windows": found.windows.select_related("accelerator")[:WINDOWS_SHOWN],

@@ -7,10 +7,12 @@ from datetime import date
 import pytest
 from django.urls import reverse
 
+from core.months import Month
 from estimates.models import Accelerator
+from usage.clusters.jobs import QueueWait, hours_by_state, queue_waits
 from usage.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow, Source
 
-from .bills import drop_temporary_tables
+from .bills import deliver, drop_temporary_tables
 from .test_clusters import hpc, job, log, no_worker  # noqa: F401
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +87,20 @@ def test_the_list_stays_cheap(hpc, client, django_assert_max_num_queries):  # no
         page = client.get(reverse("cluster-list")).content.decode()
 
     assert "4 × " in page
+
+
+def test_the_page_says_how_long_jobs_waited_and_what_failed_ones_cost(hpc, client):  # noqa: F811
+    header = "JobID|Account|Partition|State|Submit|Start|End|ElapsedRaw|AllocTRES\n"
+    rows = [
+        f"{number}|one|gpu|{state}|2026-03-05T00:00:00|2026-03-05T0{wait}:00:00|Unknown|7200|gres/gpu:h100=1\n"
+        for number, state, wait in ((1, "COMPLETED", 1), (2, "NODE_FAIL", 2), (3, "COMPLETED", 3))
+    ]
+    deliver(header + "".join(rows), source="jobs")
+
+    assert queue_waits(hpc.cluster, Month(2026, 3)) == [QueueWait("gpu", 3, 7200.0, pytest.approx(10080))]
+    assert queue_waits(hpc.cluster, Month(2026, 4)) == []
+    found = hours_by_state(hpc.cluster, date(2026, 3, 1), date(2026, 4, 1))
+    assert [(each.state, each.hours, each.cost) for each in found] == [("COMPLETED", 4, 12), ("NODE_FAIL", 2, 6)]
+    client.force_login(hpc.operator)
+    page = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03"}).content.decode()
+    assert "2.8 h" in page and "NODE_FAIL" in page and "6.00" in page

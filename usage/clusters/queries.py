@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from django.db import connection
 
@@ -82,7 +83,7 @@ def _hours(cluster: Cluster, start: date, end: date) -> list[tuple[date, str, st
         joins="JOIN usage_meter m ON m.id = k.meter_id",
         where=where,
     )
-    parameters = {
+    parameters: dict[str, Any] = {
         "zone": Organisation.current().time_zone,
         "start": start,
         "end": end,

@@ -196,7 +196,7 @@ class JobRows:
             quantity=hours_held(job.tres.slices, job.elapsed) if job.tres.slices else None,
             accelerator_hours=self._accelerator_hours(job),
             cpu_core_hours=None if cores is None else hours_held(cores, job.elapsed),
-            extra=json.dumps(job.extra, ensure_ascii=False, sort_keys=True) if job.extra else None,
+            extra=_kept(job),
             row_key="|".join((cluster, job.raw_id, job.job_id, job.submit.text if job.submit else "", start.text)),
             rank=job.elapsed + (0 if is_open else ENDED_RANK),
             provisional=is_open,
@@ -282,6 +282,14 @@ class JobRows:
             tags={name: value for name, value in tags.items() if value},
             extra={"failure_cause": cause} if (cause := FAILURE_CAUSES.get(key.state)) else {},
         )
+
+
+def _kept(job: Job) -> str | None:
+    """What the log says beside; the moment of submission in seconds since 1970, for how long jobs wait."""
+    said: dict[str, str | int] = dict(job.extra)
+    if job.submit is not None:
+        said["submit"] = int(job.submit.at.timestamp())
+    return json.dumps(said, ensure_ascii=False, sort_keys=True) if said else None
 
 
 def reference_in(*texts: str) -> str:

@@ -103,6 +103,14 @@ def milliseconds(number: Decimal | None) -> str:
 
 
 @register.simple_tag
+def time_span(seconds: float) -> str:
+    """How long something took: `45 s`, `12 min`, `3.5 h`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{figures.grouped(Decimal(str(seconds)) / 3600, 1)} h"
+
+
+@register.simple_tag
 def condition_text(condition: Mapping[str, Any]) -> SafeString:
     """A condition as a sentence."""
     name = str(dict(rules.FIELDS).get(condition["field"], condition["field"]))
