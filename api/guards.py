@@ -138,7 +138,7 @@ class GuardEndView(APIView):
         return Response(status=204)
 
 
-class ReleaseSerializer(serializers.Serializer):
+class StopReleaseSerializer(serializers.Serializer):
     reason = serializers.CharField()
 
 
@@ -148,9 +148,9 @@ class StopReleaseView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="stops_release", request=ReleaseSerializer, responses={204: None})
+    @extend_schema(operation_id="stops_release", request=StopReleaseSerializer, responses={204: None})
     def post(self, request: SignedInRequest, pk: int) -> Response:
-        form = ReleaseSerializer(data=request.data)
+        form = StopReleaseSerializer(data=request.data)
         form.is_valid(raise_exception=True)
         stops = Stop.objects.filter(project__in=Project.objects.visible_to(request.user))
         stop = get_object_or_404(stops, pk=pk)
