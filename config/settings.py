@@ -7,6 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 
 import environ
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -210,6 +211,8 @@ CELERY_BEAT_SCHEDULE = {
     "judge every open line": {"task": "overruns.tasks.judge_open_lines", "schedule": 3600.0},
     "charge the months of assets": {"task": "budgets.tasks.charge_assets", "schedule": 3600.0},
     "judge every guard": {"task": "overruns.tasks.judge_all_guards", "schedule": 600.0},
+    "audit every figure": {"task": "overruns.tasks.audit_everything", "schedule": crontab(hour="2", minute="30")},
+    "watch for growth": {"task": "overruns.tasks.watch_for_growth", "schedule": 3600.0},
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pgtrigger
@@ -242,3 +244,83 @@ class Guard(models.Model):
         """What it watches, by name."""
         watched = self.run or self.project or self.team
         return str(watched) if watched else str(_("all teams"))
+
+
+class Audit(models.Model):
+    """One working out of every figure by another way, and what did not agree."""
+
+    at = models.DateTimeField(db_index=True)
+    lines = models.PositiveIntegerField()
+    seconds = models.PositiveIntegerField()
+    count = models.PositiveIntegerField(help_text=_("How many figures differed."))
+    differences = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}: {self.count}"
+
+
+class EpisodeQuerySet(models.QuerySet["Episode"]):
+    def visible_to(self, user: User | AnonymousUser) -> EpisodeQuerySet:
+        """Those of projects one may see; what no project owns for a role in the whole organisation."""
+        if user.is_authenticated and user.sees_every_team():
+            return self
+        return self.filter(project__in=Project.objects.visible_to(user))
+
+
+class Episode(models.Model):
+    """Days in a row on which a cost or a quantity was out of the ordinary; or a month with too much cost without a
+    project or without tags. Told once."""
+
+    class Kind(models.TextChoices):
+        MONEY = "money", _("cost")
+        QUANTITY = "quantity", _("quantity")
+        UNALLOCATED = "unallocated", _("without a project")
+        UNTAGGED = "untagged", _("without tags")
+
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="episodes")
+    category = models.CharField(max_length=20, blank=True)
+    sku = models.CharField(max_length=300, blank=True)
+    counted = models.CharField(max_length=120, help_text=_("A currency, or the unit of a quantity."))
+    first_day = models.DateField()
+    last_day = models.DateField()
+    value = ExactNumericField(help_text=_("Of its worst day."))
+    expected = ExactNumericField(help_text=_("What such a day usually comes to, or what is allowed."))
+    movers = models.JSONField(default=list)
+    noticed_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    objects = EpisodeQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-noticed_at", "-id"]
+        indexes = [models.Index(fields=["project", "category", "sku"], name="episodes_of_a_series")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "project", "category", "sku", "counted", "first_day"],
+                nulls_distinct=False,
+                name="one_episode_begins_on_a_day",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.project or ''} {self.category} {self.sku} {self.first_day}"
+
+    @property
+    def amount(self) -> Decimal:
+        """How much the worst day exceeded the usual."""
+        return self.value - self.expected
+
+    def reaches(self, day: date) -> bool:
+        """Is the day one of its days, or the next to them?"""
+        return self.first_day - timedelta(days=1) <= day <= self.last_day + timedelta(days=1)
+
+    def take(self, day: date, value: Decimal, expected: Decimal, movers: list[dict[str, str]]) -> None:
+        """One more day that is out of the ordinary; the worst is kept, with who moved."""
+        self.first_day, self.last_day = min(self.first_day, day), max(self.last_day, day)
+        self.ended_at = None
+        if self.value is None or value - expected > self.amount:
+            self.value, self.expected, self.movers = value, expected, movers

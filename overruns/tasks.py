@@ -17,6 +17,8 @@ from usage.feeds import services as feeds
 from usage.rules import split_again
 
 from . import services
+from .abnormal import watch_growth
+from .audit import run_audit
 from .guards import judge_guards
 from .models import Guard
 from .silence import watch_lines
@@ -61,6 +63,17 @@ def judge_open_lines() -> None:
 def judge_all_guards() -> None:
     """Every guard once: runs report their efficiency without an import."""
     judge_guards(Guard.objects.active().values_list("pk", flat=True), now=timezone.now())
+
+
+@shared_task
+def audit_everything() -> None:
+    """Once a night: every figure worked out by another way."""
+    run_audit(now=timezone.now())
+
+
+@shared_task
+def watch_for_growth() -> None:
+    watch_growth(now=timezone.now())
 
 
 @shared_task

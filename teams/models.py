@@ -50,6 +50,15 @@ class Organisation(models.Model):
         help_text=_("More than this has to be accepted when a month is closed: 0.05 is 5 %."),
     )
 
+    untagged_limit = models.DecimalField(
+        _("share of cost that may stay without tags"),
+        max_digits=5,
+        decimal_places=4,
+        null=True,
+        blank=True,
+        help_text=_("More than this is told to operators and finance. Empty: nobody is told."),
+    )
+
     class Meta:
         verbose_name = _("organisation")
         verbose_name_plural = _("organisation")
@@ -59,6 +68,7 @@ class Organisation(models.Model):
                 condition=Q(fiscal_year_starts_in__range=(1, 12)), name="fiscal_year_starts_in_a_month"
             ),
             models.CheckConstraint(condition=Q(unallocated_limit__range=(0, 1)), name="unallocated_limit_is_a_share"),
+            models.CheckConstraint(condition=Q(untagged_limit__range=(0, 1)), name="untagged_limit_is_a_share"),
         ]
 
     def __str__(self) -> str:

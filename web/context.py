@@ -72,6 +72,8 @@ USAGE = (
 WARNINGS = (
     Place("warning-list", _("Warnings"), ("warning", "flag")),
     Place("guard-list", _("Guards"), ("guard",)),
+    Place("growth-list", _("Growth"), ("growth",)),
+    Place("audit-list", _("Audits"), ("audit",), may_see=permissions.may_see_all_usage),
     Place("webhook-list", _("Where they go"), ("webhook",), may_see=permissions.may_enter_webhooks),
 )
 BOOKS = (

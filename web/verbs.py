@@ -99,6 +99,7 @@ SENTENCES: dict[str, str | Promise] = {
     "threshold.stopped": _("{who} stopped watching {threshold}"),
     "jobs.stopped": _("Jobs of {project} may not start: {reason}"),
     "jobs.released": _("{who} lets jobs of {project} start again: {reason}"),
+    "audit.differs": _("The audit found {count} figures that differ from what pages show"),
     "guard.set": _("{who} set a guard: {guard}"),
     "guard.ended": _("{who} ended the guard {guard}"),
     "money.transferred": _("{who} transferred {money} from {source} to {target}"),

@@ -1,0 +1,144 @@
+"""The audit: every figure worked out once more by another way, and every difference reported.
+
+A line is read as pages read it, from its entries and the daily rollup, and as of this moment from the records
+themselves. The rollup is held against the records row by row, and the whole against the sources.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Sum
+from django.urls import reverse
+
+from budgets.models import BudgetLine, Entry
+from budgets.queries import line_statuses
+from budgets.status import LineStatus
+from core.money import EXACT, exact_text
+from core.vocabulary import Basis
+from teams import activity, notifications, permissions
+from teams.models import Role
+from usage.pipeline.rollup import differing_days
+from usage.queries import conservation
+
+from .models import Audit
+
+ZERO = Decimal(0)
+AT_ONCE = 500
+MOST_KEPT = 200
+ADDS_TO_BUDGET = (Entry.Kind.OPENING, Entry.Kind.GRANT, Entry.Kind.TRANSFER, Entry.Kind.ROLLOVER)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure that two ways of working it out do not agree on."""
+
+    of: str
+    figure: str
+    kept: str
+    recomputed: str
+    line: int | None = None
+
+
+def run_audit(*, now: datetime) -> Audit:
+    """Work everything out again, keep what was found, and tell operators and finance of differences."""
+    begun = time.monotonic()
+    ids = list(BudgetLine.objects.order_by("pk").values_list("pk", flat=True))
+    found = [*lasting(ids, now=now), *rollup_differences(), *conservation_differences(), *transfer_differences()]
+    return keep(found, lines=len(ids), seconds=time.monotonic() - begun, now=now)
+
+
+@transaction.atomic
+def keep(found: Sequence[Difference], *, lines: int, seconds: float, now: datetime) -> Audit:
+    audit = Audit.objects.create(
+        at=now,
+        lines=lines,
+        seconds=round(seconds),
+        count=len(found),
+        differences=[asdict(difference) for difference in found[:MOST_KEPT]],
+    )
+    if found:
+        activity.record("audit.differs", by=None, subject=audit, count=len(found))
+        people = [*permissions.people_with_role(Role.OPERATOR), *permissions.people_with_role(Role.FINANCE)]
+        notifications.notify(
+            people,
+            kind="audit_differs",
+            url=reverse("audit-list"),
+            email=True,
+            count=len(found),
+            lines=lines,
+            examples=[f"{each.of}, {each.figure}: {each.kept} / {each.recomputed}" for each in found[:5]],
+        )
+    return audit
+
+
+def lasting(line_ids: Sequence[int], *, now: datetime) -> list[Difference]:
+    """Differences of lines that are there on a second look too: between two readings an import may have come."""
+    found: list[Difference] = []
+    for start in range(0, len(line_ids), AT_ONCE):
+        first = list(line_differences(line_ids[start : start + AT_ONCE], now=now))
+        if first:
+            again = {(each.line, each.figure) for each in line_differences({each.line for each in first}, now=now)}
+            found += [each for each in first if (each.line, each.figure) in again]
+    return found
+
+
+def line_differences(line_ids: Iterable[int | None], *, now: datetime) -> Iterator[Difference]:
+    """What the two readings of these lines do not agree on."""
+    lines = list(BudgetLine.objects.filter(pk__in=list(line_ids)).select_related("project").order_by("pk"))
+    kept = line_statuses(lines, now=now)
+    recomputed = line_statuses(lines, now=now, known_at=now)
+    budgets = dict(
+        Entry.objects.filter(line__in=lines, kind__in=ADDS_TO_BUDGET)
+        .order_by()
+        .values_list("line")
+        .annotate(whole=Sum("amount"))
+    )
+    for line in lines:
+        for figure, one, other in figures(kept[line.pk], recomputed[line.pk], budgets.get(line.pk, ZERO)):
+            if one != other:
+                yield Difference(f"{line.project}: {line}", figure, exact_text(one), exact_text(other), line.pk)
+
+
+def figures(kept: LineStatus, other: LineStatus, budget: Decimal) -> Iterator[tuple[str, Decimal, Decimal]]:
+    """Each figure of a line, worked out both ways."""
+    yield "budget", kept.budget, budget
+    yield "actual", kept.actual, other.actual
+    yield "committed", kept.committed, other.committed
+    promised = sum((promise.remaining for promise in other.promises.values()), ZERO)
+    yield "committed of promises", kept.committed, promised
+    yield "headroom", kept.headroom, EXACT.subtract(EXACT.subtract(budget, other.actual), other.committed)
+    for reference, promise in other.promises.items():
+        before = kept.promises.get(reference)
+        yield f"consumed of {reference}", before.consumed if before else ZERO, promise.consumed
+
+
+def rollup_differences() -> list[Difference]:
+    """Days whose rollup is not what the records add up to."""
+    return [
+        Difference(f"rollup, {source}", str(day), exact_text(kept), exact_text(recomputed))
+        for source, day, kept, recomputed in differing_days()
+    ]
+
+
+def conservation_differences() -> list[Difference]:
+    """Currencies in which projects, shared and unallocated do not add up to the sources."""
+    found = []
+    for basis in (Basis.BILLED, Basis.EFFECTIVE):
+        for each in conservation(basis):
+            if not each.holds:
+                placed = EXACT.add(each.sources, each.difference)
+                figure = f"{each.currency}, {basis}"
+                found.append(Difference("conservation", figure, exact_text(placed), exact_text(each.sources)))
+    return found
+
+
+def transfer_differences() -> list[Difference]:
+    """Transfers whose two sides do not add up to nothing."""
+    rows = Entry.objects.filter(transfer__isnull=False).order_by().values_list("transfer").annotate(whole=Sum("amount"))
+    return [Difference(f"transfer {number}", "sum", exact_text(whole), "0") for number, whole in rows.exclude(whole=0)]
