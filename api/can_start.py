@@ -42,7 +42,9 @@ class JobSerializer(serializers.Serializer):
     accelerator = serializers.CharField(required=False, default="")
     provider = serializers.CharField(required=False, default="", allow_blank=True)
     mode = serializers.CharField(required=False, default="on_demand")
-    hold = serializers.BooleanField(default=False, help_text=_("Keep the money free for six hours."))
+    hold = serializers.BooleanField(
+        default=False, help_text=_("Keep the money free for six hours, and from its start until it is over.")
+    )
 
 
 class StartSerializer(serializers.Serializer):
@@ -101,7 +103,7 @@ class EndSerializer(serializers.Serializer):
 
 
 class HoldView(APIView):
-    """The job has started and is metered, or will not run: let its money go."""
+    """The job is over and metered, or will not run: let its money go."""
 
     permission_classes = [*APIView.permission_classes, HasScope]
     scope = "can_start"
@@ -120,6 +122,22 @@ def slug_of(accelerator: str) -> str:
     """The catalogue's name of it, where it has one."""
     card = estimates.accelerator_book().find(accelerator)
     return card.slug if card else accelerator
+
+
+class StartedView(APIView):
+    """The job runs: what was held for it is committed, and runs out no more."""
+
+    permission_classes = [*APIView.permission_classes, HasScope]
+    scope = "can_start"
+
+    @extend_schema(operation_id="can_start_started", request=EndSerializer, responses={204: None})
+    def post(self, request: SignedInRequest, job: str) -> Response:
+        form = EndSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        projects = Project.objects.visible_to(request.user)
+        project = get_object_or_404(projects, slug=form.validated_data["project"])
+        holds.start_hold(project, job, by=request.user, now=timezone.now())
+        return Response(status=204)
 
 
 def amount_of(asked: dict[str, Any], project: Project) -> Decimal:
@@ -154,5 +172,6 @@ def proposal_of(asked: dict[str, Any], project: Project) -> Proposal | None:
 
 urlpatterns = [
     path("can-start/", CanStartView.as_view(), name="api-can-start"),
+    path("can-start/<str:job>/start/", StartedView.as_view(), name="api-can-start-started"),
     path("can-start/<str:job>/end/", HoldView.as_view(), name="api-can-start-end"),
 ]

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from core.money import exact_sum
 from core.months import Month, midnight
 from teams.models import Organisation, Project, User
 from teams.rates import RateTable, rate_table
+from usage.runs.queries import jobs_seen
 
 from . import approvers
 from .actuals import Metered, metered
@@ -113,8 +114,22 @@ def restated_by_closing(
 
 def held_for_jobs(line_ids: Sequence[int], *, now: datetime) -> dict[int, Decimal]:
     """What is set aside on each line for jobs that are about to start. A proposal's own money covers its own jobs."""
-    holds = Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True)
-    return dict(holds.values_list("line").annotate(sum=Sum("amount")).order_by())
+    holds = list(Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True).select_related("line"))
+    found: dict[int, Decimal] = defaultdict(Decimal)
+    for hold, rest in zip(holds, rests_of_holds(holds), strict=True):
+        found[hold.line_id] += rest
+    return found
+
+
+def rests_of_holds(holds: Sequence[Hold]) -> list[Decimal]:
+    """What each hold still keeps free: of a job that has started, what its own metered cost has not used up."""
+    started = {(hold.line.project_id, hold.job) for hold in holds if hold.started_at}
+    seen = jobs_seen(started) if started else {}
+    rests = []
+    for hold in holds:
+        job = seen.get((hold.line.project_id, hold.job)) if hold.started_at else None
+        rests.append(max(ZERO, hold.amount - (job.costs.get(hold.line.currency, ZERO) if job else ZERO)))
+    return rests
 
 
 def rates_for(

@@ -126,7 +126,7 @@ def judge_guards(guard_ids: Iterable[int], *, now: datetime) -> list[Guard]:
         figures = figures_of_guard(guard, now)
         if figures is None:
             continue
-        earlier = {guard.pk: Earlier(guard.state, guard.told_share)} if guard.crossed_at else {}
+        earlier = {guard.pk: Earlier(guard.state, guard.told_share)}
         for verdict in judge([watched_of(guard)], figures, earlier, today):
             apply(guard, verdict, now)
             if verdict.transition == CROSSED:

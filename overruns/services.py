@@ -13,6 +13,7 @@ from budgets.actuals import prices_missing
 from budgets.locks import lock_lines
 from budgets.models import BudgetLine, Threshold, TouchedLine
 from budgets.queries import line_statuses
+from budgets.services.holds import notice_jobs
 from budgets.services.lines import facts_of
 from budgets.status import LineStatus
 from core.errors import DomainError, Fault, NotAllowed
@@ -47,6 +48,7 @@ def judge_lines(line_ids: Iterable[int], *, now: datetime) -> Judged:
 @transaction.atomic
 def judge_touched(*, now: datetime) -> Judged:
     """Judge the lines that imports, rules, entries or thresholds have touched. If this fails they stay touched."""
+    notice_jobs(now=now)
     moved = usage.take_touched()
     ids = touched_line_ids(moved)
     touches = list(

@@ -68,6 +68,8 @@ class GuardForm(forms.Form):
         super().__init__(data)
         fields: dict[str, Any] = self.fields
         projects = Project.objects.visible_to(user)
+        for name in ("project", "team", "run"):
+            fields[name].empty_label = "–"
         fields["project"].queryset = projects.active()
         fields["team"].queryset = Team.objects.filter(projects__in=projects).distinct()
         fields["run"].queryset = Run.objects.filter(project__in=projects, state=Run.State.RUNNING)

@@ -110,6 +110,7 @@ SENTENCES: dict[str, str | Promise] = {
     "asset.use_ended": _("{project} uses {subject} no more from {month} on, said {who}"),
     "asset.charged": _("{month} of {subject} was charged: {money}"),
     "asset.charge_reversed": _("{who} took back what {subject} charged for {month}: {reason}"),
+    "hold.started": _("The job {job} runs: what {who} held for it is committed"),
     "hold.ended": _("{who} let go what was held for the job {job}"),
     "proposal.created": _("{who} began {subject}"),
     "proposal.saved": _("{who} changed {subject}"),

@@ -18,12 +18,13 @@ from .proposals import Proposal
 
 class HoldQuerySet(models.QuerySet["Hold"]):
     def in_force(self, now: datetime) -> HoldQuerySet:
-        return self.filter(ended_at__isnull=True, expires_at__gt=now)
+        """Those that have not run out; one whose job has started runs out no more."""
+        return self.filter(Q(expires_at__gt=now) | Q(started_at__isnull=False), ended_at__isnull=True)
 
 
 class Hold(models.Model):
-    """What a job may cost, kept free on a line from the question "may it start?" until it has started and is metered,
-    is given up, or the hold expires."""
+    """What a job may cost, kept free on a line from the question "may it start?". It runs out unless the job starts;
+    then it is committed, and the job's own metered cost uses it up, until the job is over."""
 
     line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="holds")
     job = models.CharField(_("job"), max_length=120)
@@ -35,6 +36,7 @@ class Hold(models.Model):
     by = models.ForeignKey(User, models.PROTECT, related_name="+")
     at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
 
     objects = HoldQuerySet.as_manager()

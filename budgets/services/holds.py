@@ -16,12 +16,13 @@ from core.months import Month
 from estimates.queries import accelerator_book
 from teams import activity
 from teams.models import Organisation, Project, User
+from usage.runs.queries import jobs_seen
 
 from ..hours import LineHours, hours_of_lines, in_unit
 from ..locks import lock_lines
 from ..models import BudgetLine, Hold, Proposal, Stop, Threshold
 from ..placing import LinePlace, line_for
-from ..queries import line_status
+from ..queries import line_status, rests_of_holds
 from ..status import LineStatus
 from ..subcategories import subcategory_of
 from .ledger import check_amount
@@ -145,8 +146,9 @@ def room_for(job: Job, status: LineStatus, line: BudgetLine, now: datetime) -> D
     if job.proposal is None:
         return status.free
     promise = status.promises.get(job.proposal.reference)
-    others = Hold.objects.in_force(now).filter(line=line, proposal=job.proposal).values_list("amount", flat=True)
-    own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - sum(others, Decimal(0)))
+    others = list(Hold.objects.in_force(now).filter(line=line, proposal=job.proposal).select_related("line"))
+    held = sum(rests_of_holds(others), Decimal(0))
+    own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - held)
     return max(status.free, Decimal(0)) + own
 
 
@@ -170,8 +172,36 @@ def answer_for(job: Job, status: LineStatus, line: BudgetLine, room: Decimal) ->
 
 
 @transaction.atomic
+def start_hold(project: Project, job: str, *, by: User, now: datetime) -> int:
+    """The job runs: what was held for it is committed now, and runs out no more."""
+    waiting = Hold.objects.in_force(now).filter(line__project=project, job=job, started_at__isnull=True)
+    started = waiting.update(started_at=now)
+    if not started:
+        raise DomainError(_("No hold of the job %(job)s waits for its start.") % {"job": job}, code="not_found")
+    activity.record("hold.started", by=by, project=project, job=job)
+    return started
+
+
+def notice_jobs(*, now: datetime) -> int:
+    """Holds whose jobs the logs show: running ones are committed now, those that are over are let go. Answers how many
+    changed."""
+    holds = list(Hold.objects.in_force(now).select_related("line"))
+    seen = jobs_seen({(hold.line.project_id, hold.job) for hold in holds}) if holds else {}
+    over, running = [], []
+    for hold in holds:
+        job = seen.get((hold.line.project_id, hold.job))
+        if job and job.is_over:
+            over.append(hold.pk)
+        elif job and not hold.started_at:
+            running.append(hold.pk)
+    Hold.objects.filter(pk__in=running).update(started_at=now)
+    Hold.objects.filter(pk__in=over).update(ended_at=now)
+    return len(running) + len(over)
+
+
+@transaction.atomic
 def end_hold(project: Project, job: str, *, by: User, now: datetime) -> int:
-    """The job has started and is metered, or will not run: its hold is over."""
+    """The job is over and metered, or will not run: its hold is over."""
     ended = Hold.objects.filter(line__project=project, job=job, ended_at__isnull=True).update(ended_at=now)
     if not ended:
         raise DomainError(_("No hold of the job %(job)s is in force.") % {"job": job}, code="not_found")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+import uuid
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -15,10 +16,12 @@ from budgets.services import ledger, lines
 from core.errors import DomainError
 from core.months import Period
 from estimates import services as estimates
+from overruns import services as overruns
 from teams import services as teams
 from teams.models import Role
 from tests import factories as people
 from tests.budgets import factories
+from usage.models import Import, KeySet, Meter, Placement, Record, Scope
 
 TODAY = timezone.now().date()
 RUNNING = Period(TODAY - timedelta(days=100), TODAY + timedelta(days=100))
@@ -98,6 +101,74 @@ def test_a_hold_runs_out(line, ask):
     Hold.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     assert line_status(line).free == 1000
+
+
+def test_a_hold_whose_job_has_started_is_committed_and_runs_out_no_more(line, ask):
+    ask(amount="600", hold=True)
+
+    assert ask("can-start/job-1/start/").status_code == 204
+    Hold.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+
+    assert line_status(line).free == 400
+    assert ask("can-start/job-1/start/").status_code == 422
+    assert ask("can-start/job-1/end/").status_code == 204
+    assert line_status(line).free == 1000
+
+
+def test_a_hold_that_ran_out_is_not_started(line, ask):
+    ask(amount="600", hold=True)
+    Hold.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+
+    assert ask("can-start/job-1/start/").status_code == 422
+
+
+def test_the_log_of_the_scheduler_starts_a_hold_uses_it_up_and_lets_it_go(stage, line, ask):
+    ask(amount="600", hold=True)
+    ask(amount="50", hold=True, job="job-2")
+    record = metered_job("job-1", stage.project, cost=100, is_running=True)
+
+    overruns.judge_touched(now=timezone.now())
+    assert Hold.objects.get(job="job-1").started_at and not Hold.objects.get(job="job-2").started_at
+    assert line_status(line).held == 550  # 600 less 100 that are metered, and 50
+
+    Record.objects.filter(pk=record.pk).update(provisional=False)
+    overruns.judge_touched(now=timezone.now())
+    assert line_status(line).held == 50
+
+
+def metered_job(job, project, *, cost, is_running):
+    """A row of a scheduler's log, live and placed on a project."""
+    source = factories.source("slurm")
+    delivery = Import.objects.create(
+        source=source, name="log", sha256="0" * 64, size=1, status="live", received_at=timezone.now()
+    )
+    meter = Meter.objects.create(source=source, digest=uuid.uuid4(), charge_category="Usage")
+    keys = KeySet.objects.create(source=source, digest=uuid.uuid4(), meter=meter, category="compute")
+    begin = timezone.now() - timedelta(hours=5)
+    Placement.objects.create(
+        key_set=keys,
+        starts_on=date(2000, 1, 1),
+        ends_on=date(9999, 1, 1),
+        project=project,
+        category="compute",
+        known_from=begin,
+    )
+    return Record.objects.create(
+        key_set=keys,
+        scope=Scope.objects.create(source=source, key="log"),
+        known_from=delivery,
+        text_print=uuid.uuid4(),
+        row_print=uuid.uuid4(),
+        line=1,
+        usage_start=begin,
+        usage_end=timezone.now(),
+        billing_month=begin.date().replace(day=1),
+        job=job,
+        currency="USD",
+        billed=cost,
+        effective=cost,
+        provisional=is_running,
+    )
 
 
 def test_a_frozen_line_starts_nothing(line, ask):

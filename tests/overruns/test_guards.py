@@ -63,7 +63,7 @@ def test_an_amount_over_a_team_and_over_all_counts_their_projects_alone(stage):
     whole = guards.set_guard(by=stage.finance, measure="actual", amount=Decimal(90))
 
     assert judge(team, whole) == [whole]
-    assert (state(team)[1], state(whole)[1]) == (None, 90)
+    assert (state(team)[1], state(whole)[1]) == (60, 90)
     people = {row.user for row in Notification.objects.filter(kind="guard_reached")}
     assert people == {stage.finance, stage.director}
 

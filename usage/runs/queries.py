@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -111,6 +111,41 @@ def usage_of_runs(runs: Sequence[Run]) -> dict[int, UsageOfRun]:
         )
         for run, *values in cursor.fetchall():
             found[run].attempts.append(AttemptOfJob(*values))
+    return found
+
+
+@dataclass
+class JobSeen:
+    """What the live logs show of a job: its cost by currency, and whether it is over."""
+
+    costs: dict[str, Decimal] = field(default_factory=dict)
+    is_over: bool = True
+
+
+def jobs_seen(jobs: Collection[tuple[int, str]]) -> dict[tuple[int, str], JobSeen]:
+    """Of these jobs (project, name), those of which there is usage."""
+    found: dict[tuple[int, str], JobSeen] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """SELECT asked.project, asked.job, r.currency, sum(coalesce(r.effective, 0) * p.share),
+                      bool_or(r.provisional)
+               FROM unnest(%(projects)s::bigint[], %(jobs)s::text[]) AS asked (project, job)
+               JOIN usage_record r ON r.job = asked.job AND r.job <> '' AND r.known_until_id IS NULL
+               JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
+                AND p.starts_on <= (r.usage_start AT TIME ZONE %(zone)s)::date
+                AND p.ends_on > (r.usage_start AT TIME ZONE %(zone)s)::date AND p.project_id = asked.project
+               GROUP BY 1, 2, 3""",
+            {
+                "projects": [project for project, _job in jobs],
+                "jobs": [job for _project, job in jobs],
+                "zone": Organisation.current().time_zone,
+            },
+        )
+        for project, job, currency, cost, is_provisional in cursor.fetchall():
+            seen = found.setdefault((project, job), JobSeen())
+            if currency:
+                seen.costs[currency] = cost
+            seen.is_over = seen.is_over and not is_provisional
     return found
 
 
