@@ -37,7 +37,7 @@ KINDS = [
 ]
 VERBS_OF_KIND = {
     "proposal": ("proposal.", "step."),
-    "line": ("line.", "threshold.", "money.", "hold.", "lines.", "month."),
+    "line": ("line.", "threshold.", "money.", "hold.", "lines.", "month.", "asset."),
     "import": (
         "import.",
         "source.",
@@ -51,9 +51,10 @@ VERBS_OF_KIND = {
         "usage.",
         "unallocated.",
         "period.",
+        "cluster.",
     ),
-    "price": ("price.", "prices.", "estimate.", "accelerator.", "baseline."),
-    "flag": ("flag.", "retrospective.", "action."),
+    "price": ("price.", "prices.", "estimate.", "accelerator.", "baseline.", "rate."),
+    "flag": ("flag.", "retrospective.", "action.", "guard.", "jobs.", "webhook.", "messages."),
     "project": ("project.", "person.", "token."),
 }
 
