@@ -309,6 +309,8 @@ def show_work(told: list[tuple[Story, Project, Proposal]], people: dict[str, Use
     demo_work.show_storage(operator, now)
     [ladder] = [proposal for story, _project, proposal in told if story.name == LADDER]
     demo_work.finish(ladder, manager, now)
+    [medicine] = [project for story, project, _proposal in told if story.plan == "template-continued-pretrain"]
+    demo_work.offer(ladder, medicine, manager, Month.of(now.date()))
     retrospectives.open_for_overruns(now=now)
     demo_work.close_first_month(Month.of(now.date()) + -2, people["finance@example.com"])
     deliver_again(told, operator, now)

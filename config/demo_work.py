@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 
-from budgets.models import Proposal
-from budgets.services import closing, proposals
+from budgets.models import Asset, Proposal
+from budgets.services import assets, closing, proposals
 from core.months import Month
 from overruns import tasks as overruns
 from retrospectives import services as retrospectives
@@ -193,6 +193,25 @@ def finish(proposal: Proposal, manager: User, now: datetime) -> None:
         due_on=(now + timedelta(days=20)).date(),
     )
     retrospectives.close_retrospective(found, by=manager, now=now)
+
+
+def offer(proposal: Proposal, user_of_it: Project, manager: User, month: Month) -> None:
+    """What the finished work made is an asset, and another project uses it."""
+    said = assets.NewAsset(
+        name="Base-1B",
+        kind=Asset.Kind.MODEL,
+        cost=Decimal(54000),
+        starts_on=month,
+        life_in=Asset.Life.MONTHS,
+        life=18,
+        owner=manager,
+        licence=Asset.Licence.OWN,
+        compliance=Asset.Compliance.CLEARED,
+        is_offered=True,
+        proposal=proposal,
+    )
+    made = assets.add_asset(proposal.project, said, by=manager)
+    assets.use_asset(made, user_of_it, by=manager, since=month)
 
 
 def close_first_month(month: Month, finance: User) -> None:
