@@ -279,6 +279,7 @@ class Episode(models.Model):
         QUANTITY = "quantity", _("quantity")
         UNALLOCATED = "unallocated", _("without a project")
         UNTAGGED = "untagged", _("without tags")
+        UNHEARD = "unheard", _("warnings reach nobody")
 
     kind = models.CharField(max_length=12, choices=Kind.choices)
     project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="episodes")

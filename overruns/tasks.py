@@ -22,6 +22,7 @@ from .audit import run_audit
 from .guards import judge_guards
 from .models import Guard
 from .silence import watch_lines
+from .unheard import watch_listeners
 
 TAKE_UP_SECONDS = 60
 """A message that no worker took in this time is dropped; the clock has sent others since."""
@@ -100,6 +101,7 @@ def watch_silence() -> None:
     """Notice sources and lines without data, and tell people once."""
     silence.watch_sources(now=timezone.now())
     watch_lines(now=timezone.now())
+    watch_listeners(now=timezone.now())
 
 
 def import_soon(import_id: int) -> None:

@@ -33,6 +33,7 @@ from core.errors import DomainError
 from core.months import Month, Period
 from core.vocabulary import Category
 from overruns.models import Flag
+from overruns.unheard import is_unheard
 from teams import labels, permissions
 from teams.models import Organisation, Project, User
 from web.forms import MoneyField, NumberField, refuse
@@ -311,6 +312,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "partners": transfer_partners(page.object_list),  # type: ignore[arg-type]
         "thresholds": threshold_rows(found),
         "silence": found.silences.open().first(),
+        "unheard": is_unheard(found.project),
         "missing": [f"{currency} {month}" for month, currency in row.status.rates_missing],
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),
