@@ -23,7 +23,7 @@ from estimates.engine import answer as engine
 from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceKey, PriceRow
 from estimates.engine.difference import difference
 from estimates.engine.explain import explain
-from estimates.engine.hardware import refuse_unknown_hardware
+from estimates.engine.hardware import refuse_missing_hardware, refuse_unknown_hardware
 from estimates.engine.plan import Plan, PlanRefused, parse_plan
 from estimates.engine.version import ENGINE_VERSION
 
@@ -222,10 +222,11 @@ def answers_for(
 def priced_again(
     wanted: Sequence[tuple[PlanDocument, int]], *, prices_on: date, teams: Sequence[int | None] = ()
 ) -> list[Result]:
-    """The same without what lasts, for plans whose `ground_of` is that of their last answer: the catalogue that they
-    were held against then is that of now."""
-    read = [Result(parse_plan(document)) for document, _samples in wanted]
-    estimating = partial(engine.priced_again, accelerators=accelerator_book(), prices=price_book())
+    """The same without what lasts, for plans whose `ground_of` is that of their last answer. That nothing lacks without
+    which they cannot be computed was found then."""
+    accelerators = accelerator_book()
+    read = [_readable(document, accelerators, refuse_missing_hardware) for document, _samples in wanted]
+    estimating = partial(engine.priced_again, accelerators=accelerators, prices=price_book())
     return _results(estimating, read, wanted, prices_on, teams)
 
 
@@ -268,10 +269,14 @@ def read_plan(document: PlanDocument) -> Result:
     return _readable(document, accelerator_book())
 
 
-def _readable(document: PlanDocument, accelerators: AcceleratorBook) -> Result:
+def _readable(
+    document: PlanDocument,
+    accelerators: AcceleratorBook,
+    refuse: Callable[[Plan, AcceleratorBook], None] = refuse_unknown_hardware,
+) -> Result:
     try:
         plan = parse_plan(document)
-        refuse_unknown_hardware(plan, accelerators)
+        refuse(plan, accelerators)
     except PlanRefused as refused:
         return Result(faults=tuple(refused.faults))
     return Result(plan)
