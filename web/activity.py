@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 
 import django_filters
 from django.contrib import messages
@@ -65,6 +66,11 @@ class Line:
 
     row: Activity
     words: SafeString
+
+    @property
+    def day(self) -> date:
+        """In the time zone of the organisation, like the hour beside it."""
+        return timezone.localdate(self.row.at)
 
 
 def lines(rows: Iterable[Activity]) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import template
+from django.utils.translation import gettext as _
 
 from core.vocabulary import Category
 from teams.labels import CATEGORIES
@@ -18,5 +19,5 @@ def category_name(key: str) -> str:
 
 @register.filter
 def share_text(share: str | None) -> str:
-    """`0.8021` as `80.2 %`."""
-    return f"{float(share) * 100:.1f} %" if share else ""
+    """`0.8021` as `80.2 %`, in Chinese as `80.2%`."""
+    return _("%(share)s %%") % {"share": f"{float(share) * 100:.1f}"} if share else ""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
-from django.utils import translation
+from django.utils import timezone, translation
+from django.utils.safestring import SafeString
 
 from teams import activity
 from teams.models import Activity, Notification
 from web import verbs
-from web.activity import VERBS_OF_KIND
+from web.activity import VERBS_OF_KIND, Line
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,6 +80,13 @@ def test_a_transfer_is_told_with_money_and_the_names_of_the_lines(stage):
 
     said = "<b>Manager</b> transferred 20,000 USD from People and platform to Network and interconnect"
     assert verbs.sentence(row) == said
+
+
+def test_the_day_of_a_line_is_that_of_the_hour_beside_it():
+    late_in_london = Line(Activity(at=datetime(2026, 11, 30, 18, 37, tzinfo=UTC)), SafeString())
+
+    with timezone.override("Asia/Shanghai"):
+        assert late_in_london.day == date(2026, 12, 1)
 
 
 def test_people_see_what_happened_in_their_own_teams(client, stage):
