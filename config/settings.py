@@ -101,6 +101,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "web.context.frame",
             ],
+            "builtins": ["django.templatetags.l10n"],
         },
     }
 ]

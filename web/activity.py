@@ -55,7 +55,7 @@ VERBS_OF_KIND = {
         "cluster.",
     ),
     "price": ("price.", "prices.", "estimate.", "accelerator.", "baseline.", "rate."),
-    "flag": ("flag.", "retrospective.", "action.", "guard.", "jobs.", "webhook.", "messages."),
+    "flag": ("flag.", "retrospective.", "action.", "guard.", "jobs.", "audit.", "webhook.", "messages."),
     "project": ("project.", "person.", "token."),
 }
 

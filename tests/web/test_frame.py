@@ -92,7 +92,7 @@ def test_tabs_lead_a_member_only_where_a_member_may_go(client, stage):
     usage = links_of("tabs", client.get("/usage/").content.decode())
     books = links_of("tabs", client.get("/usage/bookings/").content.decode())
 
-    assert list(usage) == ["Overview", "Services"]
+    assert list(usage) == ["Overview", "Clusters", "Services"]
     assert "Closing" not in books
     for address in [*usage.values(), *books.values()]:
         assert client.get(address).status_code == 200
