@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any
 
 from django.db import connection
 
 from core.months import Month, midnight
 from teams.models import Organisation
 
-from ..daily import days_of_records
 from .models import Cluster
-from .queries import HOURS
+from .queries import HOURS, job_days
 
 COST = HOURS - 4
 """Where effective cost stands: four measures before the hours."""
@@ -69,28 +67,6 @@ class StateHours:
 
 def hours_by_state(cluster: Cluster, start: date, end: date) -> list[StateHours]:
     """How the hours of some half-open days ended, the most first."""
-    where = "x.day >= %(start)s AND x.day < %(end)s AND k.source_id = %(source)s"
-    if cluster.log_name:
-        where += " AND k.cluster = %(cluster)s"
-    sql = days_of_records(
-        ["m.state", "x.currency", "k.source_id"],
-        records=(
-            "(SELECT * FROM usage_record WHERE accelerator_hours <> 0"
-            " AND key_set_id IN (SELECT id FROM usage_keyset WHERE source_id = %(source)s)"
-            " AND usage_start < (%(end)s::date)::timestamp AT TIME ZONE %(zone)s"
-            " AND usage_end > (%(start)s::date)::timestamp AT TIME ZONE %(zone)s)"
-        ),
-        joins="JOIN usage_meter m ON m.id = k.meter_id",
-        where=where,
-    )
-    parameters: dict[str, Any] = {
-        "zone": Organisation.current().time_zone,
-        "start": start,
-        "end": end,
-        "source": cluster.source_id,
-        "cluster": cluster.log_name,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(sql, parameters)
-        found = [StateHours(row[0], row[1], row[HOURS], row[COST]) for row in cursor.fetchall()]
+    rows = job_days(cluster, start, end, ("m.state", "x.currency", "k.source_id"))
+    found = [StateHours(row[0], row[1], row[HOURS], row[COST]) for row in rows]
     return sorted(found, key=lambda each: -each.hours)

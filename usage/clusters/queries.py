@@ -22,6 +22,7 @@ from .models import CardLot, Cluster
 
 HOURS = 3 + 1 + MEASURES.index("accelerator_hours")
 """Where the hours stand in an answer of `days_of_records` with three groups, behind them and the rows."""
+HELD_BY = ("x.day", "coalesce(nullif(k.partition, ''), m.sku)", "m.accelerator")
 
 
 def known_until(cluster: Cluster) -> date | None:
@@ -61,19 +62,21 @@ def _held(cluster: Cluster, start: date, end: date) -> dict[tuple[date, str], De
     kinds = set(cluster.lots.values_list("accelerator__slug", flat=True))
     names = accelerator_names()
     found: dict[tuple[date, str], Decimal] = {}
-    for day, partition, card, hours in _hours(cluster, start, end):
+    for row in job_days(cluster, start, end, HELD_BY):
+        day, partition, card = row[:3]
         named = partitions.get(partition) or names.get("-".join(card.lower().split()))
         kind = named or (next(iter(kinds)) if len(kinds) == 1 else card or partition)
-        found[day, kind] = EXACT.add(found.get((day, kind), Decimal(0)), hours)
+        found[day, kind] = EXACT.add(found.get((day, kind), Decimal(0)), row[HOURS])
     return found
 
 
-def _hours(cluster: Cluster, start: date, end: date) -> list[tuple[date, str, str, Decimal]]:
+def job_days(cluster: Cluster, start: date, end: date, groups: Sequence[str]) -> list[tuple[Any, ...]]:
+    """What the cluster's jobs held on some half-open days, by three groups: these, the rows, the measures."""
     where = "x.day >= %(start)s AND x.day < %(end)s AND k.source_id = %(source)s"
     if cluster.log_name:
         where += " AND k.cluster = %(cluster)s"
     sql = days_of_records(
-        ["x.day", "coalesce(nullif(k.partition, ''), m.sku)", "m.accelerator"],
+        groups,
         records=(
             "(SELECT * FROM usage_record WHERE accelerator_hours <> 0"
             " AND key_set_id IN (SELECT id FROM usage_keyset WHERE source_id = %(source)s)"
@@ -92,7 +95,7 @@ def _hours(cluster: Cluster, start: date, end: date) -> list[tuple[date, str, st
     }
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
-        return [(*row[:3], row[HOURS]) for row in cursor.fetchall()]
+        return cursor.fetchall()
 
 
 @dataclass(frozen=True)
