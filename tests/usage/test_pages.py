@@ -46,7 +46,7 @@ def test_the_overview_shows_cost_by_project_shared_and_unallocated(stage, client
 
 def test_a_member_sees_own_projects_alone(stage, client):
     rules.add_rule(by=stage.operator, name="Foundation", conditions=TAGGED, project=stage.project)
-    deliver(factories.source(), focus({}, {"Tags": "", "EffectiveCost": "77"}))
+    deliver(factories.source(), focus({}, {"Tags": "", "EffectiveCost": "7654"}))
 
     client.force_login(stage.alice)
     own = page_of(client, "usage")
@@ -54,7 +54,7 @@ def test_a_member_sees_own_projects_alone(stage, client):
     other = page_of(client, "usage")
 
     assert "10.00 USD" in own
-    assert "77" not in own and "none, to the last digit" not in own
+    assert "7,654" not in own and "none, to the last digit" not in own
     assert stage.project.name not in other
 
 
