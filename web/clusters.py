@@ -29,7 +29,7 @@ from teams import permissions
 from teams.models import CURRENCY_CHOICES, Organisation, Team
 from usage.clusters import idle, jobs, queries, services
 from usage.clusters.capacity import CardDay
-from usage.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow, Source
+from usage.models import CardLot, CardWindow, Cluster, ClusterPartition, Source
 from web import figures
 from web.charts.stack import Column
 from web.forms import MoneyField, refuse
@@ -76,15 +76,15 @@ class CardsForm(forms.ModelForm):
         widgets = {name: day_input() for name in ("ordered_on", "starts_on", "ends_on")}
 
 
-class MaintenanceForm(forms.ModelForm):
-    """Hours in which cards stand still on purpose."""
+class WindowForm(forms.ModelForm):
+    """Hours in which cards stand still on purpose, or are kept for somebody."""
 
     starts_at = forms.DateTimeField(label=gettext_lazy("From"), widget=moment_input())
     ends_at = forms.DateTimeField(label=gettext_lazy("Until"), widget=moment_input())
 
     class Meta:
-        model = MaintenanceWindow
-        fields = ["accelerator", "cards", "starts_at", "ends_at", "reason"]
+        model = CardWindow
+        fields = ["kind", "accelerator", "cards", "starts_at", "ends_at", "reason"]
 
 
 class PartitionForm(forms.Form):
@@ -198,7 +198,7 @@ def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None
         "keeps": permissions.may_keep_clusters(request.user),
     }  # fmt: skip
     forms_of_page = {
-        "cards_form": CardsForm(), "maintenance_form": MaintenanceForm(), "partition_form": PartitionForm()
+        "cards_form": CardsForm(), "window_form": WindowForm(), "partition_form": PartitionForm()
     }  # fmt: skip
     for name, form in forms_of_page.items():
         words[name] = wrong if wrong is not None and type(wrong) is type(form) else form
@@ -280,9 +280,9 @@ def cards_end(request: PersonRequest, slug: str, lot: int) -> HttpResponse:
 def maintenance_add(request: PersonRequest, slug: str) -> HttpResponse:
     """Plan a maintenance."""
     found = found_cluster(request, slug)
-    form = MaintenanceForm(request.POST, instance=MaintenanceWindow(cluster=found))
-    said = _("The maintenance is entered; its hours are no longer idle.")
-    return keep(request, found, form, lambda asked: services.plan_maintenance(asked.instance, by=request.user), said)
+    form = WindowForm(request.POST, instance=CardWindow(cluster=found))
+    said = _("Entered. Hours in maintenance are no longer idle; reserved ones are, until a job holds them.")
+    return keep(request, found, form, lambda asked: services.add_window(asked.instance, by=request.user), said)
 
 
 @login_required
@@ -291,7 +291,7 @@ def maintenance_cancel(request: PersonRequest, slug: str, window: int) -> HttpRe
     """Take a maintenance back."""
     found = found_cluster(request, slug)
     try:
-        services.cancel_maintenance(get_object_or_404(MaintenanceWindow, pk=window, cluster=found), by=request.user)
+        services.cancel_window(get_object_or_404(CardWindow, pk=window, cluster=found), by=request.user)
     except DomainError as refused:
         messages.error(request, refused.message)
     else:

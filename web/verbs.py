@@ -51,6 +51,8 @@ SENTENCES: dict[str, str | Promise] = {
     "cluster.cards_ended": _("{who} said when cards of the cluster {name} go: {cards}"),
     "cluster.maintenance_planned": _("{who} planned a maintenance of the cluster {name}: {reason}"),
     "cluster.maintenance_cancelled": _("{who} took back a maintenance of the cluster {name}: {reason}"),
+    "cluster.reservation_planned": _("{who} reserved cards of the cluster {name}: {reason}"),
+    "cluster.reservation_cancelled": _("{who} took back a reservation of the cluster {name}: {reason}"),
     "cluster.partition_set": _("{who} said which cards the partition {partition} of the cluster {name} hands out"),
     "cluster.partition_dropped": _("{who} took the partition {partition} out of the cluster {name}"),
     "source.expected": _("{who} said how often the source {slug} is expected to bring data"),

@@ -10,7 +10,7 @@ from django.urls import reverse
 from core.months import Month
 from estimates.models import Accelerator
 from usage.clusters.jobs import QueueWait, hours_by_state, queue_waits
-from usage.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow, Source
+from usage.models import CardLot, CardWindow, Cluster, ClusterPartition, Source
 
 from .bills import deliver, drop_temporary_tables
 from .test_clusters import hpc, job, log, no_worker  # noqa: F401
@@ -42,7 +42,12 @@ def test_a_cluster_is_entered_with_cards_partition_and_maintenance_by_its_forms(
     posts = {
         "cluster-cards": {"accelerator": card, "cards": "8", "starts_on": "2026-03-01", "cards_per_node": "4"},
         "cluster-partitions": {"name": "gpu", "accelerator": card, "mode": "own"},
-        "cluster-maintenance": {"starts_at": "2026-03-01T10:00", "ends_at": "2026-03-01T12:00", "reason": "Fans"},
+        "cluster-maintenance": {
+            "kind": "reservation",
+            "starts_at": "2026-03-01T10:00",
+            "ends_at": "2026-03-01T12:00",
+            "reason": "Fans",
+        },
     }
     answers = [client.post(reverse(name, args=["new"]), given).status_code for name, given in posts.items()]
 
@@ -76,7 +81,7 @@ def test_the_owning_team_looks_and_changes_nothing_and_a_foreign_team_sees_nothi
     assert client.post(post, {}).status_code == 404
     assert "HPC" not in client.get(reverse("cluster-list")).content.decode()
 
-    assert ClusterPartition.objects.count() == 1 and MaintenanceWindow.objects.count() == 0
+    assert ClusterPartition.objects.count() == 1 and CardWindow.objects.count() == 0
 
 
 def test_the_list_stays_cheap(hpc, client, django_assert_max_num_queries):  # noqa: F811

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from core.errors import DomainError
+from core.months import Month
 from overruns.tasks import derive_idle_hours
 from teams.models import Activity
 from tests.estimates import factories as prices
@@ -17,8 +18,8 @@ from tests.usage import factories
 from usage import queries, rules, services
 from usage.clusters import services as clusters
 from usage.clusters.capacity import Lot, Window, card_days
-from usage.clusters.queries import days_of_cluster, known_until
-from usage.models import AllocationRule, CardLot, Cluster, ClusterPartition, Import, MaintenanceWindow, Source
+from usage.clusters.queries import capacity_by_month, days_of_cluster, known_until
+from usage.models import AllocationRule, CardLot, CardWindow, Cluster, ClusterPartition, Import, Source
 from usage.totals import Question, usage_totals
 
 from .bills import deliver, drop_temporary_tables
@@ -131,8 +132,8 @@ def test_idle_is_derived_again_when_the_log_the_register_or_the_price_moves(hpc,
 
     log(job(3, "one", 4))
     assert derive() == ["live"]
-    clusters.plan_maintenance(
-        MaintenanceWindow(
+    clusters.add_window(
+        CardWindow(
             cluster=hpc.cluster, reason="Firmware",
             starts_at=datetime(2026, 3, 5, 12, tzinfo=UTC), ends_at=datetime(2026, 3, 5, 14, tzinfo=UTC),
         ),
@@ -264,3 +265,29 @@ def test_the_loss_of_value_of_a_card_goes_by_its_life(hpc, db):
     clusters.add_cards(lot, by=hpc.operator)
 
     assert (lot.loss_per_hour, lot.lead_days, lot.life_ends_on) == (1, 30, date(2027, 1, 1))
+
+
+def test_reserved_cards_are_not_free_and_idle_until_a_job_holds_them():
+    windows = [
+        Window(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 10, tzinfo=UTC), "h100", 2, is_reservation=True),
+        Window(datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 1, 1, tzinfo=UTC)),
+    ]
+
+    (day,) = card_days([Lot("h100", 4, date(2026, 3, 1))], windows, date(2026, 3, 1), date(2026, 3, 2), UTC_ZONE)
+
+    assert (day.capacity, day.maintenance, day.reserved, day.free, day.idle) == (96, 4, 20, 72, 92)
+
+
+def test_capacity_by_month_knows_months_to_come(hpc, db, django_assert_num_queries):
+    reserved = CardWindow(
+        cluster=hpc.cluster, reason="Exam week", kind="reservation", cards=1,
+        starts_at=datetime(2026, 4, 1, tzinfo=UTC), ends_at=datetime(2026, 4, 3, tzinfo=UTC),
+    )  # fmt: skip
+    clusters.add_window(reserved, by=hpc.operator)
+
+    with django_assert_num_queries(5):
+        march, april = capacity_by_month(Month(2026, 3), Month(2026, 5))
+
+    assert (march.cluster, march.accelerator, march.month) == (hpc.cluster, "h100-sxm-80gb", Month(2026, 3))
+    assert (march.capacity, march.free) == (27 * 24 * 4, 27 * 24 * 4)
+    assert (april.capacity, april.reserved, april.free) == (2880, 48, 2832)

@@ -1,4 +1,4 @@
-"""How many accelerator-hours a cluster has on a day, and how many of them stood in maintenance. Pure."""
+"""How many accelerator-hours a cluster has on a day, in maintenance, reserved, and free. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ class Lot:
 
 @dataclass(frozen=True)
 class Window:
-    """A maintenance: of some cards (None: all) of one kind (empty: every kind)."""
+    """A maintenance, or a reservation, of some cards (None: all) of one kind (empty: every kind)."""
 
     starts_at: datetime
     ends_at: datetime
     accelerator: str = ""
     cards: int | None = None
+    is_reservation: bool = False
 
     def hours(self, accelerator: str, cards: int, begins: datetime, ends: datetime) -> Decimal:
         """Accelerator-hours that it takes of one kind within a day."""
@@ -53,6 +54,13 @@ class CardDay:
     capacity: Decimal
     maintenance: Decimal
     allocated: Decimal = Decimal(0)
+    reserved: Decimal = Decimal(0)
+    """Of what is not in maintenance: kept for somebody. A job may hold it, and until one does it is idle."""
+
+    @property
+    def free(self) -> Decimal:
+        """What can be promised to anybody: neither in maintenance nor reserved."""
+        return self.capacity - self.maintenance - self.reserved
 
     @property
     def idle(self) -> Decimal:
@@ -79,5 +87,7 @@ def card_days(
         for accelerator in sorted({lot.accelerator for lot in there}):
             cards = sum(lot.cards for lot in there if lot.accelerator == accelerator)
             capacity = cards * hours_between(begins, ends)
-            still = sum((each.hours(accelerator, cards, begins, ends) for each in windows), Decimal(0))
-            yield CardDay(day, accelerator, capacity, min(still, capacity))
+            apart = [(each.is_reservation, each.hours(accelerator, cards, begins, ends)) for each in windows]
+            still = min(sum((hours for kept, hours in apart if not kept), Decimal(0)), capacity)
+            reserved = min(sum((hours for kept, hours in apart if kept), Decimal(0)), capacity - still)
+            yield CardDay(day, accelerator, capacity, still, reserved=reserved)

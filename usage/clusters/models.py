@@ -35,6 +35,10 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
             return self
         return self.filter(team__memberships__user=user).distinct()
 
+    def with_cards(self) -> ClusterQuerySet:
+        """With lots and windows at hand, two queries for all."""
+        return self.prefetch_related("lots__accelerator", "windows__accelerator")
+
 
 class Cluster(models.Model):
     """Machines that one job log tells of. Its hours are money by the price table, or split the bill that carries it."""
@@ -137,9 +141,14 @@ class CardLot(models.Model):
         return (self.starts_on - self.ordered_on).days if self.ordered_on else None
 
 
-class MaintenanceWindow(models.Model):
-    """Hours in which cards stand still on purpose: they are no capacity, and so not idle."""
+class CardWindow(models.Model):
+    """Hours in which cards are not there for everybody: in maintenance they are no capacity, reserved they are kept."""
 
+    class Kind(models.TextChoices):
+        MAINTENANCE = "maintenance", _("maintenance")
+        RESERVATION = "reservation", pgettext_lazy("of accelerators", "reservation")
+
+    kind = models.CharField(_("kind"), max_length=12, choices=Kind.choices, default=Kind.MAINTENANCE)
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="windows")
     accelerator = models.ForeignKey(
         Accelerator, models.PROTECT, null=True, blank=True, related_name="+", verbose_name=_("accelerator")
@@ -150,14 +159,14 @@ class MaintenanceWindow(models.Model):
     reason = models.CharField(_("reason"), max_length=200)
 
     class Meta:
-        verbose_name = _("maintenance window")
-        verbose_name_plural = _("maintenance windows")
+        verbose_name = _("maintenance or reservation")
+        verbose_name_plural = _("maintenance and reservations")
         ordering = ["-starts_at", "-id"]
         constraints = [
             models.CheckConstraint(
                 condition=Q(ends_at__gt=F("starts_at")),
-                name="maintenance_ends_after_it_starts",
-                violation_error_message=_("A maintenance ends after it starts."),
+                name="a_window_ends_after_it_starts",
+                violation_error_message=_("It ends after it starts."),
             )
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -18,7 +18,7 @@ from teams.models import Organisation
 from ..daily import MEASURES, days_of_records
 from ..queries import fresh_by_source
 from .capacity import CardDay, Lot, Window, card_days
-from .models import CardLot, Cluster
+from .models import CardLot, CardWindow, Cluster
 
 HOURS = 3 + 1 + MEASURES.index("accelerator_hours")
 """Where the hours stand in an answer of `days_of_records` with three groups, behind them and the rows."""
@@ -38,22 +38,63 @@ def first_day(cluster: Cluster) -> date | None:
 def days_of_cluster(cluster: Cluster, start: date, end: date) -> list[CardDay]:
     """Every kind of card on each half-open day, with the hours that jobs held."""
     held = _held(cluster, start, end)
-    lots = [
-        Lot(lot.accelerator.slug, lot.cards, lot.starts_on, lot.ends_on)
-        for lot in cluster.lots.select_related("accelerator")
-    ]
-    windows = [
-        Window(each.starts_at, each.ends_at, each.accelerator.slug if each.accelerator else "", each.cards)
-        for each in cluster.windows.select_related("accelerator")
-    ]
-    zone = Organisation.current().zone
-    there = {(each.day, each.accelerator): each for each in card_days(lots, windows, start, end, zone)}
+    whole = Cluster.objects.with_cards().get(pk=cluster.pk)
+    there = {(each.day, each.accelerator): each for each in registered_days(whole, start, end)}
     none = Decimal(0)
     found = [
         replace(there.get(key, CardDay(*key, none, none)), allocated=held.get(key, none))
         for key in there.keys() | held.keys()
     ]
     return sorted(found, key=lambda each: (each.day, each.accelerator))
+
+
+def registered_days(cluster: Cluster, start: date, end: date) -> Iterator[CardDay]:
+    """What the register alone says of each half-open day, past or to come, of a cluster `with_cards`."""
+    lots = [Lot(lot.accelerator.slug, lot.cards, lot.starts_on, lot.ends_on) for lot in cluster.lots.all()]
+    windows = [
+        Window(
+            each.starts_at,
+            each.ends_at,
+            each.accelerator.slug if each.accelerator else "",
+            each.cards,
+            each.kind == CardWindow.Kind.RESERVATION,
+        )
+        for each in cluster.windows.all()
+    ]
+    return card_days(lots, windows, start, end, Organisation.current().zone)
+
+
+@dataclass(frozen=True)
+class RegisteredMonth:
+    """Accelerator-hours of one kind of card of one cluster in one month, as the register says."""
+
+    cluster: Cluster
+    accelerator: str
+    month: Month
+    capacity: Decimal
+    maintenance: Decimal
+    reserved: Decimal
+
+    @property
+    def free(self) -> Decimal:
+        """What can be promised to anybody: neither in maintenance nor reserved."""
+        return self.capacity - self.maintenance - self.reserved
+
+
+def capacity_by_month(start: Month, end: Month) -> list[RegisteredMonth]:
+    """What every cluster can give in each half-open month, past or to come, kind by kind; five queries in all."""
+    found: dict[tuple[str, str, Month], RegisteredMonth] = {}
+    for cluster in Cluster.objects.with_cards():
+        for day in registered_days(cluster, start.start, end.start):
+            key = (cluster.slug, day.accelerator, Month.of(day.day))
+            before = found.get(key) or RegisteredMonth(cluster, day.accelerator, key[2], *[Decimal(0)] * 3)
+            found[key] = replace(
+                before,
+                capacity=before.capacity + day.capacity,
+                maintenance=before.maintenance + day.maintenance,
+                reserved=before.reserved + day.reserved,
+            )
+    return list(found.values())
 
 
 def _held(cluster: Cluster, start: date, end: date) -> dict[tuple[date, str], Decimal]:

@@ -17,7 +17,7 @@ from .. import rerating, services
 from ..models import AllocationRule, Source
 from ..rules import STEP, lock_rules
 from .idle import SETTINGS
-from .models import CardLot, Cluster, ClusterPartition, MaintenanceWindow
+from .models import CardLot, CardWindow, Cluster, ClusterPartition
 
 IDLE = "idle"
 """The stage that idle cost carries, so that it can be found."""
@@ -99,29 +99,29 @@ def end_cards(lot: CardLot, *, by: User, ends_on: date) -> None:
 
 
 @transaction.atomic
-def plan_maintenance(window: MaintenanceWindow, *, by: User) -> MaintenanceWindow:
-    """Enter hours in which cards stand still on purpose."""
+def add_window(window: CardWindow, *, by: User) -> CardWindow:
+    """Enter hours in which cards stand still on purpose, or are kept for somebody."""
     _hold(window.cluster, by)
     if window.ends_at <= window.starts_at:
         raise DomainError(
-            _("A maintenance ends after it starts."),
+            _("It ends after it starts."),
             faults=[Fault("ends_at", str(window.ends_at), _("must be after its start"))],
         )
     if not window.reason.strip():
         raise DomainError(_("Say why."), faults=[Fault("reason", "", _("is needed"))])
     window.save()
     activity.record(
-        "cluster.maintenance_planned", by=by, subject=window.cluster, name=window.cluster.name, reason=window.reason
+        f"cluster.{window.kind}_planned", by=by, subject=window.cluster, name=window.cluster.name, reason=window.reason
     )
     return window
 
 
 @transaction.atomic
-def cancel_maintenance(window: MaintenanceWindow, *, by: User) -> None:
+def cancel_window(window: CardWindow, *, by: User) -> None:
     """It does not, or did not, take place."""
     cluster = window.cluster
     _hold(cluster, by)
-    activity.record("cluster.maintenance_cancelled", by=by, subject=cluster, name=cluster.name, reason=window.reason)
+    activity.record(f"cluster.{window.kind}_cancelled", by=by, subject=cluster, name=cluster.name, reason=window.reason)
     window.delete()
 
 

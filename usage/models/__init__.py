@@ -1,6 +1,6 @@
 """Django finds an app's models here: sources, imports, records, allocation, bookings, rollup, runs, clusters."""
 
-from ..clusters.models import CardLot, Cluster, ClusterPartition, MaintenanceWindow
+from ..clusters.models import CardLot, CardWindow, Cluster, ClusterPartition
 from ..runs.models import Run, RunMetric
 from .allocation import AllocationRule, AllocationShare, Placement
 from .bookings import Booking
@@ -19,6 +19,7 @@ __all__ = [
     "AllocationShare",
     "Booking",
     "CardLot",
+    "CardWindow",
     "Cluster",
     "ClusterPartition",
     "DailyUsage",
@@ -26,7 +27,6 @@ __all__ = [
     "FeedFile",
     "Import",
     "KeySet",
-    "MaintenanceWindow",
     "Meaning",
     "Meter",
     "Money",
