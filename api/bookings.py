@@ -8,22 +8,22 @@ from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, OpenApiTypes, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from api.requests import SignedInRequest
+from api.bodies import BodyParser
+from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.scopes import HasScope
-from api.usage import PAGE, BodyParser
 from core.money import exact_text
 from overruns import tasks
 from usage.bookings import files, services
 from usage.bookings.facts import COLUMNS
 from usage.models import Booking
 
+PAGE = 50
 PERMISSIONS = [*APIView.permission_classes, HasScope]
-REASON = inline_serializer("ReversalReason", {"reason": serializers.CharField()})
 
 
 class BookingSerializer(serializers.ModelSerializer):
@@ -132,10 +132,10 @@ class BookingReversalView(APIView):
     permission_classes = PERMISSIONS
     scope = "usage"
 
-    @extend_schema(operation_id="bookings_reverse", request=REASON, responses={201: BookingSerializer})
+    @extend_schema(operation_id="bookings_reverse", request=ReasonSerializer, responses={201: BookingSerializer})
     def post(self, request: SignedInRequest, pk: int) -> Response:
         row = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
-        reversal = services.reverse_booking(row, by=request.user, reason=str(request.data.get("reason", "")))  # type: ignore[union-attr]
+        reversal = services.reverse_booking(row, by=request.user, reason=reason_of(request))
         tasks.judge_soon()
         return Response(BookingSerializer(reversal).data, status=201)
 
