@@ -56,7 +56,8 @@ def tree_of(node: Mapping[str, Any], currency: str, depth: int = 0) -> Node:
 def value_texts(value: Any) -> tuple[str, str]:
     """The middle of a figure and its range; of figures by month or row, the first few."""
     if isinstance(value, list):
-        return ", ".join(value_texts(one)[0] for one in value[:6]) + (", …" if len(value) > 6 else ""), ""
+        apart = "; " if value and isinstance(value[0], list) else ", "
+        return apart.join(value_texts(one)[0] for one in value[:6]) + (f"{apart}…" if len(value) > 6 else ""), ""
     if not isinstance(value, Mapping):
         return number_text(value), ""
     low, middle, high = value.get("p10"), value.get("p50"), value.get("p90")

@@ -17,10 +17,9 @@ from estimates.engine.time import HOURS
 RUN = "run"
 """Behaviour of computing: one_off for a model's training, marginal for fine-tuning (`totals.behaviour_of`)."""
 DURING = "run_month_share"
-AT_MONTHLY_PRICES = "compute_month_share"
-COMPUTE = Place(Category.COMPUTE, Category.COMPUTE, RUN, AT_MONTHLY_PRICES)
+COMPUTE = Place(Category.COMPUTE, Category.COMPUTE, RUN, "compute_month_share")
 POWER = Place(Category.POWER_FACILITY, Category.POWER_FACILITY, RUN, DURING)
-HIDDEN = Place(Category.HIDDEN, Category.COMPUTE, RUN, AT_MONTHLY_PRICES)
+HIDDEN = Place(Category.HIDDEN, Category.COMPUTE, RUN, "lost_month_share")
 HIDDEN_POWER = Place(Category.HIDDEN, Category.POWER_FACILITY, RUN, DURING)
 
 
@@ -103,7 +102,7 @@ def experiments_power_cost(experiment_accelerator_hours: Array, power_line_rate:
     return experiment_accelerator_hours * power_line_rate
 
 
-@cost("Idle cards", "闲置卡", HIDDEN, part="idle")
+@cost("Idle cards", "闲置卡", HIDDEN.but(spread="idle_month_share"), part="idle")
 def idle_cost(
     idle_accelerator_hours: Array, compute_line_rate: Array, rent_rate: Array, idle_rent_rate: Array
 ) -> Array:
@@ -161,35 +160,70 @@ def depreciation_in_total(
     return total_accelerator_hours * share_own * depreciation_rate * (1.0 + idle_per_busy_hour)
 
 
+def share_at_prices(hours_share: Array, monthly_rate: Array, rate: Array) -> Array:
+    """The share of money in each month: hours by what an hour of that month costs; by hours where it costs nothing."""
+    return np.where(rate > 0.0 * rate, hours_share * monthly_rate / rate, hours_share)
+
+
+@quantity("1", "Share of the computing that counts in each month", "各月有效卡时占比", axis="month")
+def useful_month_share(run_month_share: Array) -> Array:
+    """Evenly over the run."""
+    return run_month_share
+
+
+@quantity("1", "Share of idle hours in each month", "各月闲置卡时占比", axis="month")
+def idle_hours_month_share(run_month_share: Array) -> Array:
+    """Evenly over the run."""
+    return run_month_share
+
+
 @quantity("1", "Share of computing money in each month", "各月算力费用占比", axis="month")
-def compute_month_share(run_month_share: Array) -> Array:
+def compute_month_share(useful_month_share: Array) -> Array:
+    """By hours, where every month has the same price."""
+    return useful_month_share
+
+
+@compute_month_share.variant()
+def compute_share_at_prices(
+    useful_month_share: Array,
+    rent_rate: Array,
+    rent_rate_by_month: Array,
+    share_own: Array | float = 0.0,
+    operations_rate: Array | float = 0.0,
+) -> Array:
+    """By hours and the price of their month; the operation of own cards is the same in all."""
+    own = share_own * operations_rate
+    return share_at_prices(useful_month_share, rent_rate_by_month + own, rent_rate + own)
+
+
+@quantity("1", "Share of money for lost hours in each month", "各月损耗费用占比", axis="month")
+def lost_month_share(run_month_share: Array) -> Array:
     """By hours, where every month has the same price."""
     return run_month_share
 
 
-@compute_month_share.variant()
-def share_at_monthly_prices(
-    run_month_share: Array,
-    price_on_demand_by_month: Array,
-    share_on_demand: Array,
-    on_demand_rate: Array,
-    compute_line_rate: Array,
+@lost_month_share.variant()
+def lost_share_at_prices(
+    run_month_share: Array, compute_line_rate: Array, rent_rate: Array, rent_rate_by_month: Array
 ) -> Array:
     """By hours and the price of their month; what else an hour costs is the same in all."""
-    rest = compute_line_rate - share_on_demand * on_demand_rate
-    monthly = share_on_demand * price_on_demand_by_month + rest
-    return np.where(
-        compute_line_rate > 0.0 * compute_line_rate, run_month_share * monthly / compute_line_rate, run_month_share
-    )
+    return share_at_prices(run_month_share, compute_line_rate - rent_rate + rent_rate_by_month, compute_line_rate)
 
 
-@compute_month_share.variant()
-def share_at_monthly_spot_prices(
-    run_month_share: Array, price_spot_by_month: Array, share_spot: Array, spot_rate: Array, compute_line_rate: Array
+@quantity("1", "Share of money for idle cards in each month", "各月闲置费用占比", axis="month")
+def idle_month_share(idle_hours_month_share: Array) -> Array:
+    """By hours, where every month has the same price."""
+    return idle_hours_month_share
+
+
+@idle_month_share.variant()
+def idle_share_at_prices(
+    idle_hours_month_share: Array,
+    compute_line_rate: Array,
+    rent_rate: Array,
+    idle_rent_rate: Array,
+    idle_rent_rate_by_month: Array,
 ) -> Array:
-    """The same for the price of spot."""
-    rest = compute_line_rate - share_spot * spot_rate
-    monthly = share_spot * price_spot_by_month + rest
-    return np.where(
-        compute_line_rate > 0.0 * compute_line_rate, run_month_share * monthly / compute_line_rate, run_month_share
-    )
+    """By hours and the price of their month; what else an hour costs is the same in all."""
+    own = compute_line_rate - rent_rate
+    return share_at_prices(idle_hours_month_share, own + idle_rent_rate_by_month, own + idle_rent_rate)

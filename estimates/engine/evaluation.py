@@ -16,13 +16,18 @@ from estimates.engine.facts import FACTS
 from estimates.engine.graph import Program, compile_program
 from estimates.engine.leaves import Context, Leaf, input_leaf, leaf_array, leaf_quantile
 from estimates.engine.needs import refuse_what_cannot_be_computed
-from estimates.engine.price_leaves import PRICES, acquisition_modes, price_leaf
+from estimates.engine.price_leaves import COURSE, PRICES, acquisition_modes, price_leaf
 from estimates.engine.quantities import QUANTITIES
 from estimates.engine.reliability import INFEASIBLE_ABOVE
+from estimates.engine.row_prices import POOLS, TIERS
 from estimates.engine.sampling import Array
 from estimates.engine.values import Baseline
 
 MOST_MONTHS = 240
+COURSES = tuple(
+    f"{name}{COURSE}" for name in (*PRICES, TIERS.leaf, POOLS.leaf) if name not in PRICES or PRICES[name].by_month
+)
+"""Prices that may change while a plan runs, as leaves by month."""
 TAIL_OVER_MEDIAN = 4.0
 """How much longer than its median the calendar shown reaches; what lies behind falls into the last month."""
 PROGRAMS: dict[Hashable, Program] = {}
@@ -86,7 +91,7 @@ def find_leaf(context: Context, name: str) -> Leaf | None:
     if name not in context.cache:
         if name in FACTS:
             leaf = FACTS[name].find(context)
-        elif name.removesuffix("_by_month") in PRICES:
+        elif name.removesuffix(COURSE) in PRICES:
             leaf = price_leaf(context, name)
         else:
             leaf = input_leaf(context, name)
@@ -104,7 +109,7 @@ def structure_of(context: Context) -> Hashable:
     words = frozenset((path, word) for path, word in plan.words.items() if "." in path)
     rows = tuple((path, len(found)) for path, found in sorted(plan.tables.items()))
     silent = frozenset((path, key) for path, found in plan.tables.items() for row in found for key in row)
-    changing = frozenset(name for name in PRICES if find_leaf(context, f"{name}_by_month") is not None)
+    changing = frozenset(name for name in COURSES if find_leaf(context, name) is not None)
     zeros = frozenset(path for path in ("compute.mix.on_demand",) if plan.number(path) == 0)
     return (
         plan.task,

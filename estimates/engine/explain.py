@@ -14,9 +14,9 @@ from estimates.engine.fields import FIELDS
 from estimates.engine.hardware import refuse_unknown_hardware
 from estimates.engine.leaves import Context, Leaf
 from estimates.engine.plan import Plan
-from estimates.engine.price_leaves import PRICES
+from estimates.engine.price_leaves import COURSE, PRICES
 from estimates.engine.quantities import QUANTITIES
-from estimates.engine.sampling import quantile
+from estimates.engine.sampling import Array, quantile
 from estimates.engine.summary import figure, summary
 from estimates.engine.whole import Stage, evaluate_life, life_quantities
 
@@ -29,6 +29,9 @@ ORIGINS: Mapping[str, tuple[str, str]] = {
     "calendar": ("from the calendar", "来自日历"),
     "convention": ("a convention", "口径约定"),
 }
+
+
+MONTHS_SHOWN = 24
 
 
 class UnknownQuantity(LookupError):
@@ -150,7 +153,7 @@ def leaf_node(name: str, leaf: Leaf) -> dict[str, Any]:
 
 def _leaf_value(leaf: Leaf) -> Any:
     if leaf.fixed is not None:
-        return [figure(number) for number in leaf.fixed[:24]]
+        return _months(leaf.fixed.T[..., :MONTHS_SHOWN])
     levels = [
         {"p10": figure(quantile(value, 0.1)), "p50": figure(quantile(value, 0.5)), "p90": figure(quantile(value, 0.9))}
         for value in leaf.values
@@ -158,15 +161,21 @@ def _leaf_value(leaf: Leaf) -> Any:
     return levels if leaf.by_row else levels[0]
 
 
+def _months(fixed: Array) -> Any:
+    """Figures by month; of rows, those of each."""
+    return [figure(number) for number in fixed] if fixed.ndim == 1 else [_months(row) for row in fixed]
+
+
 def leaf_words(name: str) -> tuple[str, str, str]:
     """English, Chinese and unit of a leaf."""
     if name in FACTS:
         fact = FACTS[name]
         return fact.english, fact.chinese, fact.unit
-    asked = name.removesuffix("_by_month")
-    if asked in PRICES:
-        price = PRICES[asked]
-        return price.english, price.chinese, price.unit
+    if name in PRICES:
+        return PRICES[name].english, PRICES[name].chinese, PRICES[name].unit
+    if name.removesuffix(COURSE) in PRICES:
+        price = PRICES[name.removesuffix(COURSE)]
+        return f"{price.english}, by month against the first", f"{price.chinese}（逐月相对首月）", "1"
     path = name.replace("__", ".")
     field = FIELDS.get(path) or FIELDS.get(f"{path.rpartition('.')[0]}.*.{path.rpartition('.')[2]}")
     if field is None:

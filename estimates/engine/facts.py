@@ -15,6 +15,7 @@ from estimates.engine import row_facts
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, point_leaf, value_leaf
 from estimates.engine.peaks import convention, peak_of, peak_precision, uses_paid_mfu
 from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
+from estimates.engine.row_prices import POOLS, TIERS
 from estimates.engine.sampling import Z_10, Range
 from estimates.engine.values import Point, Quantiles
 
@@ -122,7 +123,7 @@ def role_key_item(role: str) -> str:
 
 def _role_rate(context: Context, leaf: str, role: str) -> Range:
     key = offered_key(context, "role", role_key_item(role))
-    row = row_price(context, leaf, role, "money / fte / month", key, context.start)
+    row = row_price(context, leaf, role, "money / fte / month", key)
     return Point(float(row.amount)) if row else NOT_KNOWN
 
 
@@ -264,13 +265,19 @@ FACTS = {
     "tier_share": Fact("1", "Share of each tier", "各等级请求占比", row_facts.tier_share),
     "tier_batch": Fact("request", "Batch of each tier", "各等级批大小", row_facts.tier_batch),
     "tier_peak_cover": Fact("1", "Covered peak of each tier", "各等级峰值保障", row_facts.tier_peak_cover),
-    "tier_price": Fact("money / accelerator / hour", "Price of each tier", "各等级卡时价格", row_facts.tier_price),
+    "tier_price": Fact("money / accelerator / hour", "Price of each tier", "各等级卡时价格", TIERS.first),
+    "tier_price_course": Fact(
+        "1", "Price of each tier by month against the first", "各等级逐月价格相对首月", TIERS.course
+    ),
     "pool_peak_tflops": Fact(
         "FLOP / second / accelerator", "Dense peak of each pool", "各池稠密峰值", row_facts.pool_peak
     ),
     "pool_mfu": Fact("1", "MFU of each pool", "各池 MFU", row_facts.pool_mfu),
     "pool_published": Fact("1", "Pool at published paid hours", "按公开付费时长的资源池", row_facts.pool_published),
-    "pool_price": Fact("money / accelerator / hour", "Price of each pool", "各池卡时价格", row_facts.pool_price),
+    "pool_price": Fact("money / accelerator / hour", "Price of each pool", "各池卡时价格", POOLS.first),
+    "pool_price_course": Fact(
+        "1", "Price of each pool by month against the first", "各池逐月价格相对首月", POOLS.course
+    ),
     "rung_mfu": Fact("1", "MFU of each rung", "各级实验 MFU", row_facts.rung_mfu),
     "hourly_weight": Fact("1", "Weights of the hours", "各时段权重", row_facts.hourly_weight),
     "hours_of_weight": Fact("hour", "Hours of each weight", "各权重小时数", row_facts.hours_of_weight),

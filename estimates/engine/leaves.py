@@ -36,7 +36,7 @@ class Leaf:
     """The path by which each value is sampled."""
     by_row: bool = False
     fixed: Array | None = None
-    """Figures without uncertainty by month, shape (months,)."""
+    """Figures without uncertainty by month, shape (months,) or (months, rows)."""
 
     @property
     def shape(self) -> str:
@@ -156,10 +156,10 @@ def _cell(context: Context, table: str, index: int, key: str) -> Range | None:
 
 
 def leaf_array(leaves: Sequence[Leaf], samples: int) -> Array:
-    """One leaf of several plans as an array: (plans, 1 or samples), with rows or months in front where it has them."""
+    """One leaf of several plans as an array: (plans, 1 or samples), with months, rows or both in front."""
     first = leaves[0]
     if first.fixed is not None:
-        return np.stack([leaf.fixed for leaf in leaves if leaf.fixed is not None], axis=1)[:, :, None]
+        return np.stack([leaf.fixed for leaf in leaves if leaf.fixed is not None], axis=-1)[..., None]
     columns = [
         draw([leaf.values[row] for leaf in leaves], first.streams[row], samples) for row in range(len(first.values))
     ]

@@ -7,7 +7,14 @@ import numpy as np
 from estimates.engine.compute_money import capital_outlay
 from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task, lacks_word
 from estimates.engine.graph import quantity
-from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
+from estimates.engine.rates import (
+    RATE,
+    idle_rent_rate,
+    idle_rent_rate_by_month,
+    mean_price,
+    rent_rate,
+    rent_rate_by_month,
+)
 from estimates.engine.sampling import Array
 from estimates.engine.time import (
     HOURS,
@@ -25,6 +32,7 @@ from estimates.engine.time import (
 pooled = has_rows("compute.pools")
 pooled_training = every(is_task(*TRAINING), pooled)
 pooled_building = every(is_task(*BUILDING), pooled)
+renting_pools = every(pooled, lacks_word("compute.mode", "own"))
 ROW = {"axis": "row"}
 
 
@@ -112,6 +120,18 @@ def waiting_accelerators(
     return accelerator_count + reliability__spare_count - accelerator_hours / elapsed_hours
 
 
+@quantity(RATE, "Price of each pool over the run", "各资源池运行期单价", when=pooled, **ROW)
+def pool_rate(pool_price: Array) -> Array:
+    """The same in every month."""
+    return pool_price
+
+
+@pool_rate.variant(when=pooled)
+def pool_rate_over_months(pool_price: Array, pool_price_course: Array, run_month_share: Array) -> Array:
+    """Each hour at the price of its month; pools work, and wait, all through the run."""
+    return pool_price * (pool_price_course * run_month_share[:, None]).sum(axis=0)
+
+
 @rent_rate.variant(when=every(pooled, has_word("compute.mode", "own")))
 def no_rent_of_own_pools(depreciation_rate: Array) -> Array:
     """Own cards pay no rent; what they cost is their depreciation and running."""
@@ -119,11 +139,22 @@ def no_rent_of_own_pools(depreciation_rate: Array) -> Array:
 
 
 @rent_rate.variant(when=pooled)
-def rent_rate_of_pools(
-    pool_share: Array, pool_speed: Array, pool_price: Array, share_own: Array | float = 0.0
-) -> Array:
+def rent_rate_of_pools(pool_share: Array, pool_speed: Array, pool_rate: Array, share_own: Array | float = 0.0) -> Array:
     """By the hours that each pool works."""
-    return (1.0 - share_own) * mean_price(pool_share / pool_speed, pool_price)
+    return (1.0 - share_own) * mean_price(pool_share / pool_speed, pool_rate)
+
+
+@rent_rate_by_month.variant(when=renting_pools)
+def rent_rate_of_pools_by_month(
+    pool_share: Array,
+    pool_speed: Array,
+    pool_price: Array,
+    pool_price_course: Array,
+    share_own: Array | float = 0.0,
+) -> Array:
+    """The same at the prices of each month."""
+    hours = pool_share / pool_speed
+    return (1.0 - share_own) * mean_price(hours[:, None], pool_price[:, None] * pool_price_course.swapaxes(0, 1))
 
 
 @quantity(
@@ -142,10 +173,10 @@ def idle_mean(waiting_hours: Array, of_pools: Array, spare_hours: Array | float,
     return np.where(whole > whole * 0.0, of_all / whole, of_spares)
 
 
-@idle_rent_rate.variant(when=every(pooled_building, lacks_word("compute.mode", "own")))
+@idle_rent_rate.variant(when=every(pooled_building, renting_pools))
 def idle_rent_rate_of_pools(
     pool_waiting_hours: Array,
-    pool_price: Array,
+    pool_rate: Array,
     slowest_pool_hours: Array,
     rent_rate: Array,
     share_own: Array | float = 0.0,
@@ -153,7 +184,23 @@ def idle_rent_rate_of_pools(
 ) -> Array:
     """Pools that wait at their price, spares at that of busy hours."""
     spare_hours = slowest_pool_hours * reliability__spare_count
-    return idle_mean(pool_waiting_hours, (1.0 - share_own) * pool_price, spare_hours, rent_rate)
+    return idle_mean(pool_waiting_hours, (1.0 - share_own) * pool_rate, spare_hours, rent_rate)
+
+
+@idle_rent_rate_by_month.variant(when=every(pooled_building, renting_pools))
+def idle_rent_rate_of_pools_by_month(
+    pool_waiting_hours: Array,
+    pool_price: Array,
+    pool_price_course: Array,
+    slowest_pool_hours: Array,
+    rent_rate_by_month: Array,
+    share_own: Array | float = 0.0,
+    reliability__spare_count: Array | float = 0.0,
+) -> Array:
+    """The same at the prices of each month."""
+    spare_hours = slowest_pool_hours * reliability__spare_count
+    prices = (1.0 - share_own) * pool_price[:, None] * pool_price_course.swapaxes(0, 1)
+    return idle_mean(pool_waiting_hours[:, None], prices, spare_hours, rent_rate_by_month)
 
 
 @equivalent_accelerator_hours.variant(when=pooled_building)

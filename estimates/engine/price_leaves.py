@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -13,7 +13,7 @@ from core.months import Month
 from estimates.engine.books import PriceKey, PriceRow
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, PriceUse, value_leaf
 from estimates.engine.plan import Plan
-from estimates.engine.sampling import Range
+from estimates.engine.sampling import Array, Range
 from estimates.engine.values import Point
 
 
@@ -35,10 +35,14 @@ class Price:
     by_month: bool = False
 
 
+PRICED_BY_ROW = ("compute.pools", "inference.tiers")
+
+
 def has_share(mode: str) -> Callable[[Context], bool]:
-    """Whether a part of the computing is acquired in this mode; rented pools of unlike cards have their own prices."""
+    """Whether a part of the computing is acquired in this mode; rented pools and tiers have their own prices."""
     return lambda context: (
-        mode in acquisition_modes(context) and (mode == "own" or not context.plan.rows("compute.pools"))
+        mode in acquisition_modes(context)
+        and (mode == "own" or not any(context.plan.rows(table) for table in PRICED_BY_ROW))
     )
 
 
@@ -56,6 +60,7 @@ def _modes_of(plan: Plan) -> tuple[str, ...]:
     return mixed or (("on_demand",) if named == "rent" else (named,))
 
 
+COURSE = "_course"
 HOURLY = "money / accelerator / hour"
 OWN_HOURLY = "compute.price_per_accelerator_hour"
 WARM_AMOUNTS = (
@@ -155,8 +160,8 @@ PRICES = {
 
 
 def price_leaf(context: Context, name: str) -> Leaf | None:
-    """A price by its leaf name; `…_by_month` is there only where the price changes during the plan."""
-    asked = name.removesuffix("_by_month")
+    """A price by its leaf name; its `…_course` is there only where it changes during the plan."""
+    asked = name.removesuffix(COURSE)
     price = PRICES.get(asked)
     if price is None or not price.when(context) or (name != asked and not price.by_month):
         return None
@@ -164,34 +169,43 @@ def price_leaf(context: Context, name: str) -> Leaf | None:
         figure = context.plan.inputs.get(path)
         if isinstance(figure, Range):
             return value_leaf(figure, path, "plan") if name == asked else None
-    rows = _rows_of_months(context, asked, price)
-    changing = len({row and row.id for row in rows}) > 1
+    key = price_key(context, price)
+    rows = rows_of_months(context, key) if price.by_month else [row_in_force(context, key, context.start)]
+    context.uses[asked] = [
+        PriceUse(asked, price.english, key, unit_of(price, context), row) for row in dict.fromkeys(rows)
+    ]
+    first, course = course_of(rows)
     if name != asked:
-        if not changing:
-            return None
-        amounts = [float(row.amount) if row else float("nan") for row in rows]
-        return Leaf((), "price", _detail(rows[0]), fixed=np.array(amounts) / per_instance(context, price))
+        return None if course is None else Leaf((), "price", _detail(rows[0]), fixed=course)
     if rows[0] is None:
         return value_leaf(NOT_KNOWN, "", "price", "no row of the price table answers")
-    return value_leaf(Point(float(rows[0].amount) / per_instance(context, price)), "", "price", _detail(rows[0]))
+    return value_leaf(Point(first / per_instance(context, price)), "", "price", _detail(rows[0]))
 
 
-def _rows_of_months(context: Context, name: str, price: Price) -> list[PriceRow | None]:
-    """The row in force in each month: on the first day of the plan, then on the first of every month.
+def rows_of_months(context: Context, key: PriceKey) -> list[PriceRow | None]:
+    """The row in force in each month: on the first day of the plan, then on the first of every month; one row where
+    nothing changes later.
 
     A plan that is under way when its offer is withdrawn goes on at the price it has.
     """
-    key = price_key(context, price)
     days = [context.start]
-    if price.by_month and context.prices.changes(key, context.start):
+    if context.prices.changes(key, context.start):
         days += later_months(context.start, context.months)
     rows: list[PriceRow | None] = []
     for day in days:
         rows.append(row_in_force(context, key, day) or (rows[-1] if rows else None))
-    context.uses[name] = [
-        PriceUse(name, price.english, key, unit_of(price, context), row) for row in dict.fromkeys(rows)
-    ]
     return rows
+
+
+def course_of(rows: Sequence[PriceRow | None]) -> tuple[float, Array | None]:
+    """The price of the first month, and that of each month against it where it changes: shape (months,).
+
+    What begins for nothing is measured against its highest price.
+    """
+    amounts = np.array([float(row.amount) if row else np.nan for row in rows])
+    first = float(amounts[0] or amounts.max())
+    changes = len(rows) > 1 and bool((amounts != amounts[0]).any())
+    return first, amounts / first if changes else None
 
 
 @lru_cache(maxsize=256)
@@ -257,8 +271,8 @@ def _detail(row: PriceRow | None) -> str:
     return f"{row.provider} {row.region} {row.valid_from}".strip() if row else ""
 
 
-def row_price(context: Context, leaf: str, what: str, unit: str, key: PriceKey, day: date) -> PriceRow | None:
-    """A price asked for by a row of a list, noted as used."""
-    row = row_in_force(context, key, day)
+def row_price(context: Context, leaf: str, what: str, unit: str, key: PriceKey) -> PriceRow | None:
+    """A price of the first day, asked for by a row of a list, noted as used."""
+    row = row_in_force(context, key, context.start)
     context.uses.setdefault(leaf, []).append(PriceUse(leaf, what, key, unit, row))
     return row

@@ -19,9 +19,9 @@ def on_demand_rate(price_on_demand: Array) -> Array:
 
 
 @on_demand_rate.variant()
-def on_demand_rate_over_months(price_on_demand_by_month: Array, run_month_share: Array) -> Array:
+def on_demand_rate_over_months(price_on_demand: Array, price_on_demand_course: Array, run_month_share: Array) -> Array:
     """Each hour at the price of its month."""
-    return (price_on_demand_by_month * run_month_share).sum(axis=0)
+    return price_on_demand * (price_on_demand_course * run_month_share).sum(axis=0)
 
 
 @quantity(RATE, "Reserved price", "预留单价")
@@ -37,9 +37,9 @@ def spot_rate(price_spot: Array) -> Array:
 
 
 @spot_rate.variant()
-def spot_rate_over_months(price_spot_by_month: Array, run_month_share: Array) -> Array:
+def spot_rate_over_months(price_spot: Array, price_spot_course: Array, run_month_share: Array) -> Array:
     """Each hour at the price of its month."""
-    return (price_spot_by_month * run_month_share).sum(axis=0)
+    return price_spot * (price_spot_course * run_month_share).sum(axis=0)
 
 
 @quantity(RATE, "Rent per accelerator-hour", "每卡时租金")
@@ -55,16 +55,48 @@ def rent_rate(
     return share_on_demand * on_demand_rate + share_committed * committed_rate + share_spot * spot_rate
 
 
-def mean_price(hours: Array, prices: Array) -> Array:
-    """Prices of rows by their hours; the plain mean where there are none."""
-    whole = hours.sum(axis=0)
-    return np.where(whole > whole * 0.0, (hours * prices).sum(axis=0) / whole, prices.mean(axis=0))
+@quantity(RATE, "Rise of the price on demand", "按量单价逐月变动", axis="month")
+def on_demand_rise(
+    share_on_demand: Array, price_on_demand: Array, price_on_demand_course: Array, on_demand_rate: Array
+) -> Array:
+    """What it adds to the rent of each month, against the mean of the run."""
+    return share_on_demand * (price_on_demand * price_on_demand_course - on_demand_rate)
+
+
+@quantity(RATE, "Rise of the spot price", "竞价单价逐月变动", axis="month")
+def spot_rise(share_spot: Array, price_spot: Array, price_spot_course: Array, spot_rate: Array) -> Array:
+    """What it adds to the rent of each month, against the mean of the run."""
+    return share_spot * (price_spot * price_spot_course - spot_rate)
+
+
+@quantity(RATE, "Rent per accelerator-hour in each month", "各月每卡时租金", axis="month")
+def rent_rate_by_month(rent_rate: Array, spot_rise: Array) -> Array:
+    """Where the price of spot changes during the plan."""
+    return rent_rate + spot_rise
+
+
+@rent_rate_by_month.variant()
+def rent_rate_by_month_on_demand(rent_rate: Array, on_demand_rise: Array, spot_rise: Array | float = 0.0) -> Array:
+    """Where the price on demand does, or both."""
+    return rent_rate + on_demand_rise + spot_rise
+
+
+def mean_price(hours: Array, prices: Array, axis: tuple[int, ...] = (0,)) -> Array:
+    """Prices of rows, or of rows and months, by their hours; the plain mean where there are none."""
+    whole = hours.sum(axis=axis)
+    return np.where(whole > whole * 0.0, (hours * prices).sum(axis=axis) / whole, prices.mean(axis=axis))
 
 
 @quantity(RATE, "Rent of an idle accelerator-hour", "闲置卡时租金")
 def idle_rent_rate(rent_rate: Array) -> Array:
     """The same as of a busy one."""
     return rent_rate
+
+
+@quantity(RATE, "Rent of an idle accelerator-hour in each month", "各月闲置卡时租金", axis="month")
+def idle_rent_rate_by_month(rent_rate_by_month: Array) -> Array:
+    """The same as of a busy one."""
+    return rent_rate_by_month
 
 
 @quantity(RATE, "Mean rent per accelerator-hour", "平均每卡时租金")

@@ -9,11 +9,8 @@ from estimates.engine.baselines import published_paid_mfu_of
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf
 from estimates.engine.peaks import MEASURED_SPEED, peak_of, peak_precision
 from estimates.engine.plan import Row
-from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
 from estimates.engine.sampling import Range
 from estimates.engine.values import Point
-
-HOURLY = "money / accelerator / hour"
 
 
 def by_row(table: str, key: str, cell_of: Callable[[Context, Row], Range]) -> Callable[[Context], Leaf | None]:
@@ -64,25 +61,6 @@ def tier_peak_cover(context: Context) -> Leaf | None:
     return tiers or one_row(Point(1.0), "", "convention")
 
 
-def tier_price(context: Context) -> Leaf | None:
-    """The price of a tier: given, or of the table in the mode of the tier or the plan."""
-    context.uses.pop("tier_price", None)
-    return by_row("inference.tiers", "price_per_accelerator_hour", _tier_price)(context)
-
-
-def _tier_price(context: Context, row: Row) -> Range:
-    own_figure = given(row, "price_per_accelerator_hour")
-    if own_figure is None and "mode" not in row:
-        figure = context.plan.inputs.get("compute.price_per_accelerator_hour")
-        own_figure = figure if isinstance(figure, Range) else None
-    if own_figure is not None:
-        return own_figure
-    mode = str(row.get("mode") or acquisition_modes(context)[0])
-    key = offered_key(context, "accelerator", context.plan.text("compute.accelerator") or "", mode)
-    found = row_price(context, "tier_price", f"Tier {row.get('name')}", HOURLY, key, context.start)
-    return Point(float(found.amount)) if found else NOT_KNOWN
-
-
 def pool_peak(context: Context) -> Leaf | None:
     """The dense peak of each pool's accelerator."""
     return by_row("compute.pools", "peak_tflops", _pool_peak)(context)
@@ -118,30 +96,6 @@ def _typed_mfu(context: Context, row: Row) -> Range | None:
 
 def _pool_mfu(context: Context, row: Row) -> Range:
     return _typed_mfu(context, row) or published_paid_mfu_of(context.plan, str(row.get("accelerator", ""))).value
-
-
-def pool_price(context: Context) -> Leaf | None:
-    """The rent of each pool's accelerator."""
-    context.uses.pop("pool_price", None)
-    return by_row("compute.pools", "price_per_accelerator_hour", _pool_price)(context)
-
-
-def _pool_price(context: Context, row: Row) -> Range:
-    own_figure = given(row, "price_per_accelerator_hour")
-    if own_figure is not None:
-        return own_figure
-    slug = str(row.get("accelerator", ""))
-    provider, region = row.get("provider"), row.get("region")
-    key = offered_key(
-        context,
-        "accelerator",
-        slug,
-        acquisition_modes(context)[0],
-        str(provider) if provider else None,
-        str(region) if region else None,
-    )
-    found = row_price(context, "pool_price", f"Pool {slug}", HOURLY, key, context.start)
-    return Point(float(found.amount)) if found else NOT_KNOWN
 
 
 def rung_mfu(context: Context) -> Leaf | None:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from estimates.engine.compute_money import capital_outlay, useful_accelerator_hours
+import numpy as np
+
+from estimates.engine.compute_money import (
+    capital_outlay,
+    idle_hours_month_share,
+    useful_accelerator_hours,
+    useful_month_share,
+)
 from estimates.engine.conditions import every, has_rows, is_task, lacks, lacks_word
-from estimates.engine.rates import idle_rent_rate, mean_price, rent_rate
+from estimates.engine.graph import quantity
+from estimates.engine.rates import (
+    RATE,
+    idle_rent_rate,
+    idle_rent_rate_by_month,
+    mean_price,
+    rent_rate,
+    rent_rate_by_month,
+)
 from estimates.engine.sampling import Array
 from estimates.engine.schedule import run_month_share
-from estimates.engine.time import elapsed_hours, idle_accelerator_hours, total_accelerator_hours
+from estimates.engine.time import HOURS, elapsed_hours, idle_accelerator_hours, total_accelerator_hours
 
 serving = every(is_task("inference"), lacks("inference.unit_cost_per_request"))
 renting_tiers = every(serving, has_rows("inference.tiers"), lacks_word("compute.mode", "own"))
 embedding = is_task("vector_store")
+TIERS_AND_MONTHS = (0, 1)
 
 
 @useful_accelerator_hours.variant(when=serving)
@@ -38,22 +54,67 @@ def month_share_of_service(service_month_share: Array) -> Array:
     return service_month_share
 
 
+@quantity(RATE, "Price of each tier in each month", "各等级逐月卡时价格", when=renting_tiers, axis="row_month")
+def tier_rate(tier_price: Array) -> Array:
+    """The same in every month."""
+    return tier_price[:, None]
+
+
+@tier_rate.variant(when=renting_tiers)
+def tier_rate_of_months(tier_price: Array, tier_price_course: Array) -> Array:
+    """The price of each month."""
+    return tier_price[:, None] * tier_price_course.swapaxes(0, 1)
+
+
+@quantity(HOURS, "Accelerator-hours idle, by tier and month", "各月闲置卡时", when=renting_tiers, axis="row_month")
+def tier_idle_hours(held_accelerator_hours: Array, worked_accelerator_hours: Array) -> Array:
+    """Held and not worked."""
+    return held_accelerator_hours - worked_accelerator_hours
+
+
 @rent_rate.variant(when=renting_tiers)
-def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_price: Array, share_own: Array | float = 0.0) -> Array:
+def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_rate: Array, share_own: Array | float = 0.0) -> Array:
     """Each tier at its price, by the hours it works; what is owned pays no rent."""
-    return (1.0 - share_own) * mean_price(worked_accelerator_hours.sum(axis=1), tier_price)
+    return (1.0 - share_own) * mean_price(worked_accelerator_hours, tier_rate, TIERS_AND_MONTHS)
+
+
+@rent_rate_by_month.variant(when=renting_tiers)
+def rent_rate_of_tiers_by_month(
+    worked_accelerator_hours: Array, tier_rate: Array, share_own: Array | float = 0.0
+) -> Array:
+    """The same in each month."""
+    return (1.0 - share_own) * mean_price(worked_accelerator_hours, tier_rate)
 
 
 @idle_rent_rate.variant(when=renting_tiers)
-def idle_rent_rate_of_tiers(
-    held_accelerator_hours: Array,
-    worked_accelerator_hours: Array,
-    tier_price: Array,
-    share_own: Array | float = 0.0,
-) -> Array:
+def idle_rent_rate_of_tiers(tier_idle_hours: Array, tier_rate: Array, share_own: Array | float = 0.0) -> Array:
     """Each tier at its price, by the hours it holds and does not work; what is owned pays no rent."""
-    idle_hours = (held_accelerator_hours - worked_accelerator_hours).sum(axis=1)
-    return (1.0 - share_own) * mean_price(idle_hours, tier_price)
+    return (1.0 - share_own) * mean_price(tier_idle_hours, tier_rate, TIERS_AND_MONTHS)
+
+
+@idle_rent_rate_by_month.variant(when=renting_tiers)
+def idle_rent_rate_of_tiers_by_month(tier_idle_hours: Array, tier_rate: Array, share_own: Array | float = 0.0) -> Array:
+    """The same in each month."""
+    return (1.0 - share_own) * mean_price(tier_idle_hours, tier_rate)
+
+
+@useful_month_share.variant(when=renting_tiers)
+def worked_month_share(worked_accelerator_hours: Array, run_month_share: Array) -> Array:
+    """By what all tiers work in each month."""
+    return _share_of_months(worked_accelerator_hours, run_month_share)
+
+
+@idle_hours_month_share.variant(when=renting_tiers)
+def tier_idle_month_share(tier_idle_hours: Array, run_month_share: Array) -> Array:
+    """By what all tiers hold in each month and do not work."""
+    return _share_of_months(tier_idle_hours, run_month_share)
+
+
+def _share_of_months(hours: Array, otherwise: Array) -> Array:
+    """Each month of all tiers together; another share where there are no hours."""
+    monthly = hours.sum(axis=0)
+    whole = monthly.sum(axis=0)
+    return np.where(whole > whole * 0.0, monthly / whole, otherwise)
 
 
 @useful_accelerator_hours.variant(when=embedding)

@@ -14,12 +14,13 @@ from estimates.engine.facts import FACTS
 from estimates.engine.graph import Quantity
 from estimates.engine.lasting import is_lasting, joined, split
 from estimates.engine.plan import parse_plan
+from estimates.engine.price_leaves import COURSE
 from estimates.engine.price_leaves import PRICES as ASKED
 from estimates.engine.quantities import QUANTITIES
 from tests.engine.makers import PRICES, TODAY
 from tests.engine.test_together import SAMPLES, TEMPLATES, catalogue_for
 
-RATES = {name for name, fact in FACTS.items() if "money" in fact.unit}
+RATES = {name for name, fact in FACTS.items() if "money" in fact.unit or name.endswith(COURSE)}
 DOUBLE = PriceBook([replace(row, amount=2 * row.amount) for row in PRICES.rows])
 
 
@@ -30,7 +31,7 @@ def ways_of(item: Quantity) -> Iterator[Quantity]:
 
 def moved_by_prices() -> set[str]:
     """Every quantity that some way to it leads to from a price."""
-    moved = {name for price in ASKED for name in (price, f"{price}_by_month")} | RATES
+    moved = {name for price in ASKED for name in (price, f"{price}{COURSE}")} | RATES
     known = 0
     while len(moved) > known:
         known = len(moved)

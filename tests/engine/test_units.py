@@ -78,12 +78,14 @@ def numbers_of(name: str, quantity: Quantity) -> Any:
     rows = {"row": (2, 1, 1), "month": (3, 1, 1), "row_month": (2, 3, 1, 1)}.get(axis, (1, 1))
     if name == "month_starts":
         rows = (3, 1, 1)
-    if name.startswith(
+    if name not in QUANTITIES and name.startswith(
         ("tier_", "pool_", "experiments__", "people__", "compute__pools", "inference__events", "model__stages")
     ):
         rows = (2, 1, 1)
-    if name in ("people_rate", "rung_mfu", "hourly_weight", "hours_of_weight") or name.endswith("_by_month"):
-        rows = (3, 1, 1) if name.endswith("_by_month") else (2, 1, 1)
+    if name in ("people_rate", "rung_mfu", "hourly_weight", "hours_of_weight"):
+        rows = (2, 1, 1)
+    if name.endswith("_course"):
+        rows = (3, 2, 1, 1) if name.startswith(("tier_", "pool_")) else (3, 1, 1)
     if name == "experiments__ratio":
         rows = (1, 1)
     return np.full(rows, 2.0) * unit_of(name)
