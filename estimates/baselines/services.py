@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -87,7 +87,8 @@ def record_baselines(
         )
         for figure in figures
     ]
-    _mark_stale(added, team, now=moment)
+    looked_under = {row.quantity for row in added} | ({"predecessor"} if project else set())
+    _mark_stale(looked_under, team, now=moment)
     for row in added:
         activity.record(
             "baseline.recorded",
@@ -157,10 +158,10 @@ def _columns(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _mark_stale(rows: Sequence[Baseline], team: Team | None, *, now: datetime) -> None:
-    """The drafts that looked for one of these figures wait for recomputation."""
+def _mark_stale(keys: Iterable[str], team: Team | None, *, now: datetime) -> None:
+    """The drafts that looked for one of these figures, or for a predecessor, wait for recomputation."""
     looked = Q(pk__in=[])
-    for quantity in {row.quantity for row in rows}:
-        looked |= Q(priced__baseline_keys__contains=[quantity])
+    for key in keys:
+        looked |= Q(priced__baseline_keys__contains=[key])
     theirs = Q() if team is None else Q(project__team=team)
     Estimate.objects.drafts().filter(looked, theirs).update(stale_since=Coalesce("stale_since", Value(now)), refusal="")

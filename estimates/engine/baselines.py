@@ -51,7 +51,15 @@ class History:
         return History({**self.known, **found}, self.recorded)
 
     def value(self, path: str, plan: Plan) -> Known | None:
-        return self.own(path) or published(path, plan)
+        return self.own(path) or published(path, plan, succeeds=self.knows_predecessor(plan))
+
+    def knows_predecessor(self, plan: Plan) -> bool:
+        """Whether anything was recorded of the project that the plan names as its predecessor."""
+        name = plan.text("predecessor")
+        if not name:
+            return False
+        self.asked.add("predecessor")
+        return any(row.project == name for row in self.recorded)
 
     def own(self, path: str) -> Known | None:
         """Only what the organisation itself measured."""
@@ -64,8 +72,8 @@ class History:
 
 def _known(path: str, rows: Sequence[Recorded], plan: Plan) -> Known:
     """Rows that agree in whose they are, as one figure."""
-    known = published(path, plan)
     scope = "predecessor" if rows[0].project and rows[0].project == plan.text("predecessor") else rows[0].scope
+    known = published(path, plan, succeeds=scope == "predecessor")
     return Known(
         value=pooled(rows, known.value if known else None),
         source="; ".join(dict.fromkeys(row.source for row in rows)),
@@ -161,14 +169,14 @@ FIXED: Mapping[str, Known] = {
 }
 
 
-def published(path: str, plan: Plan) -> Known | None:
-    """The published figure for an input of this plan."""
+def published(path: str, plan: Plan, *, succeeds: bool = False) -> Known | None:
+    """The published figure for an input of this plan; `succeeds` where its predecessor is a finished project."""
     if path in ("compute.paid_mfu", "compute.mfu"):
         return published_paid_mfu(plan)
     if path == "reliability.accelerator_mtbf_hours":
         return MTBF.get(family(plan.text("compute.accelerator") or ""), ANY_MTBF)
     if path == "experiments.ratio":
-        ratio = AFTER_A_PREDECESSOR if plan.text("predecessor") else EXPERIMENTS.get(plan.task)
+        ratio = AFTER_A_PREDECESSOR if succeeds else EXPERIMENTS.get(plan.task)
         return Known(ratio, NO_HISTORY) if ratio else None
     return FIXED.get(path)
 

@@ -71,6 +71,12 @@ def saving_per_task(case: Case) -> float:
     return computing * ADAPTATION_TOKENS * SAVED_BY_HEAD
 
 
+def predecessor_unknown(case: Case) -> Finding | None:
+    """A name that nothing was recorded under gives no figure: published ones stand in its place."""
+    name = case.plan.text("predecessor")
+    return Finding(None, name) if name and not case.context.history.knows_predecessor(case.plan) else None
+
+
 def no_ladder(case: Case) -> Finding | None:
     hours = case.median("accelerator_hours")
     large = case.plan.task in ("pretrain", "continued_pretrain") and hours >= LARGE_RUN_HOURS

@@ -25,6 +25,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Reusing a model is cheaper unless at least %(value)s downstream tasks use this one.",
         "除非至少有 %(value)s 个下游任务使用该模型，否则复用已有模型更经济。",
     ),
+    "predecessor_unknown": (
+        "No finished run is recorded of the predecessor %(value)s: published figures stand in.",
+        "没有上一代项目 %(value)s 的已完成记录：以公开数据代替。",
+    ),
     "no_ladder": (
         "A run of %(value)s accelerator-hours without a ladder of smaller experiments before it.",
         "计划 %(value)s 卡时的训练，但没有由小到大的分层实验。",

@@ -19,6 +19,7 @@ RULES: Mapping[str, Callable[[Case], Finding | None]] = {
         plan_warnings.no_acceptance,
         plan_warnings.no_justification,
         plan_warnings.reuse_is_cheaper,
+        plan_warnings.predecessor_unknown,
         plan_warnings.no_ladder,
         plan_warnings.experiments_missing,
         run_warnings.redundancy_below_history,

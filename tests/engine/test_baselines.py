@@ -129,6 +129,31 @@ def test_a_predecessors_figures_speak_first_whatever_its_task() -> None:
     assert (used["scope"], used["ids"]) == ("predecessor", [2])
 
 
+def ratio_assumed(answered: dict[str, Any]) -> float:
+    return next(item["p50"] for item in answered["assumptions"] if item["input"] == "experiments.ratio")
+
+
+def test_only_a_predecessor_that_is_recorded_makes_experiments_fewer() -> None:
+    of_it = recorded("compute.mfu", 0.4, project="base-1")
+    of_another = recorded("compute.mfu", 0.4, project="base-2")
+
+    alone = answered_with(**RATIO)
+    named = answered_with(predecessor="base-1", **RATIO)
+    wrongly_named = answered_with(of_another, predecessor="base-1", **RATIO)
+    succeeding = answered_with(of_it, predecessor="base-1", **RATIO)
+
+    assert ratio_assumed(named) == ratio_assumed(wrongly_named) == ratio_assumed(alone)
+    assert ratio_assumed(succeeding) < ratio_assumed(alone)
+    assert "predecessor_unknown" in codes(named) & codes(wrongly_named)
+    assert "base-1" in next(item["message"] for item in named["warnings"] if item["code"] == "predecessor_unknown")
+    assert "predecessor_unknown" not in codes(succeeding) | codes(alone)
+
+
+def test_a_draft_remembers_that_it_looked_for_its_predecessor() -> None:
+    assert "predecessor" in answered_with(predecessor="base-1")["baseline_keys"]
+    assert "predecessor" not in answered_with()["baseline_keys"]
+
+
 def test_a_predecessors_goodput_is_the_default_of_its_successor_and_a_figure_of_the_plan_wins() -> None:
     rows = (recorded("reliability.goodput", (0.79, 0.8, 0.81), project="base-1"),)
     inherits = {"predecessor": "base-1", "reliability": {}}

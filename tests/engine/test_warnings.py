@@ -42,6 +42,7 @@ WITH_AND_WITHOUT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no_acceptance": (pretrain(), pretrain(acceptance={"metric": "MMLU", "at_least": 0.6})),
     "no_justification": (pretrain(), pretrain(justification="Data of a domain that no model has seen.")),
     "reuse_is_cheaper": (pretrain(), pretrain(data__reusable_for_projects=1000)),
+    "predecessor_unknown": (pretrain(predecessor="nothing-of-that-name"), pretrain()),
     "no_ladder": (pretrain(data__tokens=1e13), pretrain(data__tokens=1e13, experiments=[RUNG])),
     "experiments_missing": (pretrain(), pretrain(experiments={"ratio": 0.3})),
     "interval_far_from_optimum": (

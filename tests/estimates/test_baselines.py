@@ -171,6 +171,14 @@ def test_a_new_figure_makes_exactly_the_drafts_of_the_team_that_looked_for_it_st
         assert other.stale_since is None
 
 
+def test_any_figure_of_a_project_makes_the_drafts_stale_that_name_a_predecessor(book):
+    waiting = factories.estimate(book.alice, book.project, predecessor=book.project.slug)
+
+    record(book, "rollback_factor", "1.1", project=book.project)
+
+    assert list(Estimate.objects.stale()) == [waiting]
+
+
 def test_a_stale_draft_is_computed_again_by_its_teams_figure_and_says_why(book):
     draft = factories.estimate(book.alice, book.project, compute=LEFT_TO_HISTORY)
     before = draft.total_mean
