@@ -48,7 +48,7 @@ class Instance:
             return False
 
     def wait_until_healthy(self) -> None:
-        assert wait_until(lambda: self.is_healthy() or self.process.poll() is not None, seconds=60)
+        assert wait_until(lambda: self.is_healthy() or self.process.poll() is not None, seconds=180)
         assert self.process.poll() is None, self.words()
         assert wait_until(lambda: "Headroom serves at" in self.words(), seconds=10)
 
@@ -184,7 +184,7 @@ def test_killed_servers_are_started_again(instance: Instance) -> None:
         os.kill(server.pid, signal.SIGKILL)
     again = wait_until(
         lambda: postgres.running(instance.ground()) and valkey.running(instance.ground()) and instance.is_healthy(),
-        seconds=30,
+        seconds=120,
     )
 
     assert again
