@@ -32,7 +32,7 @@ def line_answers(lines: Sequence[BudgetLine], *, on: date | None = None, now: da
     for threshold in thresholds:
         by_line.setdefault(threshold.line_id, []).append(threshold)
     accrued = accrued_of_lines(lines, now=now)
-    hours = hours_of_lines(lines, now=now)
+    hours = hours_of_lines(lines, now=now, on=on)
     return [
         line_answer(line, statuses[line.pk])
         | {
@@ -82,6 +82,7 @@ def hours_answer(hours: LineHours | None) -> dict[str, Any] | None:
     return {
         "unit": hours.unit,
         **{name: exact_text(getattr(status, name)) for name in figures},
+        "restated": exact_text(exact_sum(list(status.restated.values()))),
         "peak_missing": list(hours.unknown),
     }
 

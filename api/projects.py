@@ -91,6 +91,7 @@ class HoursSerializer(serializers.Serializer):
     committed = serializers.CharField()
     actual = serializers.CharField()
     headroom = serializers.CharField()
+    restated = serializers.CharField(help_text=_("Of the actual: what became known of closed periods."))
     peak_missing = serializers.ListField(
         child=serializers.CharField(), help_text=_("Accelerators whose peak is not known; their hours are left out.")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 
 from django.db.models import Q, QuerySet
 
@@ -58,11 +59,15 @@ def costs_from_records(closing: LineClosing) -> list[Metered]:
 
 def differences(official: Iterable[Metered], known: Iterable[Metered]) -> list[Metered]:
     """What is known beyond what was official, by line, reference, currency and month; nothing where they agree."""
-    found = {(cost.line_id, cost.reference, cost.currency, cost.month): cost.amount for cost in known}
-    for cost in official:
-        key = (cost.line_id, cost.reference, cost.currency, cost.month)
-        found[key] = EXACT.subtract(found.get(key, EXACT.create_decimal(0)), cost.amount)
-    return [Metered(*key, amount) for key, amount in found.items() if amount]
+    return [Metered._make((*key, amount)) for key, amount in known_beyond(official, known).items()]
+
+
+def known_beyond(official: Iterable[tuple], known: Iterable[tuple]) -> dict[tuple, Decimal]:
+    """Of rows that end with an amount, by all that stands before it: what is known less what was official."""
+    found = {tuple(key): amount for *key, amount in known}
+    for *key, amount in official:
+        found[tuple(key)] = EXACT.subtract(found.get(tuple(key), Decimal(0)), amount)
+    return {key: amount for key, amount in found.items() if amount}
 
 
 def heir_of(closed: BudgetLine, open_lines: Sequence[BudgetLine]) -> BudgetLine | None:
@@ -86,25 +91,32 @@ def late_costs(
     lines: Sequence[BudgetLine], *, on: date | None = None, known_at: datetime | None = None, until: datetime | None
 ) -> dict[int, list[tuple[LineClosing, Metered]]]:
     """Per open line what became known of closed periods since they were closed, each with the closing it comes from."""
+    heirs = heirs_among(lines, until=until)
+    if not heirs:
+        return {}
+    known = metered(heirs, on=on, known_at=known_at, project_id=only(line.project_id for line in lines))
+    found: dict[int, list[tuple[LineClosing, Metered]]] = defaultdict(list)
+    for cost in differences(own_costs(closing for closing, _heir in heirs.values()), known):
+        closing, heir = heirs[cost.line_id]
+        found[heir].append((closing, cost))
+    return found
+
+
+def heirs_among(lines: Sequence[BudgetLine], *, until: datetime | None) -> dict[int, tuple[LineClosing, int]]:
+    """By closed line its closing, and which of these lines its late cost counts on."""
     projects = {line.project_id for line in lines}
     closings = list(closings_in_force_of(projects, until=until))
     if not closings:
         return {}
-    closed = {closing.line_id: closing for closing in closings}
+    closed = [closing.line_id for closing in closings]
     open_lines = list(BudgetLine.objects.filter(project__in=projects).exclude(pk__in=closed))
     asked = {line.pk for line in lines}
     heirs = {}
     for closing in closings:
         heir = heir_of(closing.line, open_lines)
         if heir is not None and heir.pk in asked:
-            heirs[closing.line_id] = heir.pk
-    if not heirs:
-        return {}
-    known = metered(heirs, on=on, known_at=known_at, project_id=only(projects))
-    found: dict[int, list[tuple[LineClosing, Metered]]] = defaultdict(list)
-    for cost in differences(own_costs(closed[line_id] for line_id in heirs), known):
-        found[heirs[cost.line_id]].append((closed[cost.line_id], cost))
-    return found
+            heirs[closing.line_id] = (closing, heir.pk)
+    return heirs
 
 
 def only(projects: Iterable[int]) -> int | None:

@@ -7,40 +7,36 @@ the accelerator ÷ that of the reference. An accelerator whose peak nobody knows
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
-
-from django.db import connection
-from django.db.models import Sum
+from typing import Any, NamedTuple
 
 from core.money import EXACT
+from core.months import midnight
 from core.vocabulary import Category
 from estimates.engine.books import AcceleratorBook
 from estimates.engine.facts import REFERENCE_PEAK_TFLOPS
 from estimates.queries import accelerator_book
+from teams.models import Organisation
+from usage.runs.queries import jobs_seen
 
-from .actuals import COST
+from .closed_hours import MeteredHours, hours_used, late_hours, official_hours, restated_hours
 from .consumption import Commitment
-from .models import BudgetLine, Hold, HoursEntry, ProposalVersion
+from .models import BudgetLine, ClosedPromise, Hold, HoursEntry, ProposalVersion
 from .status import LedgerFacts, LineStatus, Spent, is_own_work, status_of
 
 ZERO = Decimal(0)
 REFERENCE = Decimal(repr(REFERENCE_PEAK_TFLOPS))
-TOLD_AGAIN = """
-    JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)
-     AND NOT EXISTS (
-        SELECT 1 FROM usage_source part JOIN usage_meter of_part ON of_part.source_id = part.id
-        JOIN usage_dailyusage told ON told.meter_id = of_part.id AND told.project_id = line.project_id
-         AND told.accelerator_hours > 0
-        WHERE part.part_of_id = meter.source_id)
-"""
-"""Hours of a bill that job logs tell again for the project are counted once: by the logs."""
-HOURS = COST.format(rollup="usage_dailyusage", meter=TOLD_AGAIN).replace(
-    "used.currency <> ''", "used.accelerator_hours <> 0"
-)
+
+
+class Counted(NamedTuple):
+    """Metered hours in the unit of a line; `hours` is None where the accelerator has no known peak."""
+
+    reference: str
+    accelerator: str
+    hours: Decimal | None
 
 
 @dataclass(frozen=True)
@@ -52,87 +48,148 @@ class LineHours:
     unknown: tuple[str, ...] = ()
 
 
-def hours_of_lines(lines: Sequence[BudgetLine], *, now: datetime) -> dict[int, LineHours]:
-    """What stands in hours on the lines that have a budget of hours; others are left out."""
-    entries: dict[int, list[HoursEntry]] = defaultdict(list)
-    for entry in HoursEntry.objects.filter(line__in=[line.pk for line in lines]).select_related("proposal"):
-        entries[entry.line_id].append(entry)
+def hours_of_lines(lines: Sequence[BudgetLine], *, now: datetime, on: date | None = None) -> dict[int, LineHours]:
+    """What stands in hours, now or at the end of a day, on the lines that have a budget of hours; others are left out.
+
+    The hours of a closed line are what was known when it was closed; what became known later counts on the line that
+    follows it, where that has a budget of hours.
+    """
+    until = midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None
+    entries = entries_by_line(lines, until=until)
     if not entries:
         return {}
-    used = hours_used(list(entries))
-    held = Hold.objects.in_force(now).filter(line__in=entries, proposal__isnull=True, hours__isnull=False)
-    holds = dict(held.values_list("line").annotate(sum=Sum("hours")).order_by())
+    kept = [line for line in lines if line.pk in entries]
+    closed = official_hours(entries, until=until) if until or any(line.closed_at for line in kept) else {}
+    used: dict[int, list[MeteredHours]] = defaultdict(list)
+    for row in hours_used([key for key in entries if key not in closed], on=on):
+        used[row.line_id].append(row)
+    late = late_hours(kept, on=on, until=until)
     book = accelerator_book()
-    return {
-        line.pk: line_hours(line, entries[line.pk], used.get(line.pk, []), book, held=holds.get(line.pk, ZERO))
-        for line in lines
-        if line.pk in entries
-    }
+    own_at_closing = own_hours_at_closing(entries, until=until)
+    held = hours_held(list(entries), book, now=now)
+    found = {}
+    for line in kept:
+        unit = entries[line.pk][0].unit
+        came_late = [(closing.pk, counted_in(unit, hours, book)) for closing, hours in late.get(line.pk, [])]
+        counted = [Counted(row.reference, row.accelerator, row.counted) for row in closed.get(line.pk, [])]
+        counted += [counted_in(unit, row, book) for row in used[line.pk]]
+        found[line.pk] = line_hours(
+            line,
+            ledger_of(entries[line.pk], own_at_closing.get(line.pk, {}), until=until),
+            [*counted, *(row for _closing, row in came_late)],
+            unit,
+            held=held.get(line.pk, ZERO),
+            restated=sums((key, row.hours) for key, row in came_late),
+        )
+    return found
+
+
+def entries_by_line(lines: Sequence[BudgetLine], *, until: datetime | None) -> dict[int, list[HoursEntry]]:
+    """The entries of hours of the lines, the oldest first, up to a moment."""
+    found: dict[int, list[HoursEntry]] = defaultdict(list)
+    entries = HoursEntry.objects.filter(line__in=[line.pk for line in lines]).select_related("proposal")
+    for entry in entries if until is None else entries.filter(at__lt=until):
+        found[entry.line_id].append(entry)
+    return dict(found)
+
+
+def counted_in(unit: str, row: MeteredHours, book: AcceleratorBook) -> Counted:
+    return Counted(row.reference, row.accelerator, in_unit(row.hours, row.accelerator, unit, book))
+
+
+def sums(parts: Iterable[tuple[Any, Decimal | None]]) -> dict[Any, Decimal]:
+    """The sum of the parts of each key; what is not known counts as nothing."""
+    found: dict[Any, Decimal] = {}
+    for key, hours in parts:
+        found[key] = EXACT.add(found.get(key, ZERO), hours or ZERO)
+    return found
 
 
 def line_hours(
     line: BudgetLine,
-    entries: Sequence[HoursEntry],
-    used: Sequence[tuple[str, str, Decimal]],
-    book: AcceleratorBook,
+    ledger: LedgerFacts,
+    counted: Sequence[Counted],
+    unit: str,
     *,
     held: Decimal,
+    restated: Mapping[int, Decimal],
 ) -> LineHours:
     """The hours of one line from its entries and what its meters say."""
-    unit = entries[0].unit
-    own: dict[str, Decimal] = defaultdict(lambda: ZERO)
-    others, unknown = ZERO, set()
-    for reference, accelerator, hours in used:
-        counted = in_unit(hours, accelerator, unit, book)
-        if counted is None:
-            unknown.add(accelerator or "?")
-        elif is_own_work(reference):
-            own[reference] = EXACT.add(own[reference], counted)
-        else:
-            others = EXACT.add(others, counted)
+    own = sums((row.reference, row.hours) for row in counted if is_own_work(row.reference))
+    others = sums(("", row.hours) for row in counted if not is_own_work(row.reference))
     status = status_of(
         unit,
-        ledger_of(entries),
-        Spent(own, others),
+        ledger,
+        Spent(own, others.get("", ZERO)),
         others_consume=line.consumes_open_commitments,
         held=held,
+        restated=restated,
     )
+    unknown = {row.accelerator or "?" for row in counted if row.hours is None}
     return LineHours(unit, status, tuple(sorted(unknown)))
 
 
-def ledger_of(entries: Sequence[HoursEntry]) -> LedgerFacts:
+def ledger_of(
+    entries: Sequence[HoursEntry], own_at_closing: Mapping[str, Decimal], *, until: datetime | None
+) -> LedgerFacts:
     """What the entries say, read as those of money are."""
     kinds = HoursEntry.Kind
-    released: dict[str, Decimal] = defaultdict(lambda: ZERO)
-    for entry in entries:
-        if entry.kind == kinds.RELEASE:
-            released[f"P-{entry.proposal_id}"] += entry.hours
     return LedgerFacts(
-        budget=sum((entry.hours for entry in entries if entry.kind == kinds.GRANT), ZERO),
+        budget=sum((entry.hours for entry in entries if entry.kind in HoursEntry.BUDGET), ZERO),
         commitments=[
             Commitment(f"P-{entry.proposal_id}", entry.hours, entry.others_spent or ZERO)
             for entry in entries
             if entry.kind == kinds.COMMIT
         ],
-        released=dict(released),
+        released=sums((f"P-{entry.proposal_id}", entry.hours) for entry in entries if entry.kind == kinds.RELEASE),
+        own_at_closing=own_at_closing,
         closed=frozenset(
-            f"P-{entry.proposal_id}" for entry in entries if entry.proposal is not None and entry.proposal.closed_at
+            f"P-{entry.proposal_id}"
+            for entry in entries
+            if entry.proposal is not None
+            and entry.proposal.closed_at is not None
+            and (until is None or entry.proposal.closed_at < until)
         ),
     )
 
 
-def hours_used(line_ids: Sequence[int]) -> dict[int, list[tuple[str, str, Decimal]]]:
-    """Per line the metered hours by reference and accelerator."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT line.id, used.reference, meter.accelerator, sum(used.accelerator_hours) {HOURS} GROUP BY 1, 2, 3",
-            {"lines": sorted(set(line_ids)), "since": date.min, "on": date.max},
-        )
-        rows = cursor.fetchall()
-    found: dict[int, list[tuple[str, str, Decimal]]] = defaultdict(list)
-    for line_id, reference, accelerator, hours in rows:
-        found[line_id].append((reference, accelerator, hours))
+def own_hours_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> dict[int, dict[str, Decimal]]:
+    """Per line what the own work of closed proposals had used when they were closed."""
+    promises = ClosedPromise.objects.filter(line__in=list(line_ids), own_hours__isnull=False)
+    if until is not None:
+        promises = promises.filter(proposal__closed_at__lt=until)
+    found: dict[int, dict[str, Decimal]] = defaultdict(dict)
+    for line_id, number, hours in promises.values_list("line", "proposal", "own_hours"):
+        found[line_id][f"P-{number}"] = hours or ZERO
     return found
+
+
+def hours_held(line_ids: Sequence[int], book: AcceleratorBook, *, now: datetime) -> dict[int, Decimal]:
+    """What is set aside on each line for jobs. A proposal's own hours cover its own jobs."""
+    holds = Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True, hours__isnull=False)
+    found = list(holds.select_related("line"))
+    return sums((hold.line_id, rest) for hold, rest in zip(found, hours_rests(found, book), strict=True))
+
+
+def hours_rests(holds: Sequence[Hold], book: AcceleratorBook) -> list[Decimal]:
+    """What each hold still keeps free in hours: of a job that has started, what it has not been metered for yet."""
+    started = {(hold.line.project_id, hold.job) for hold in holds if hold.started_at}
+    seen = jobs_seen(started) if started else {}
+    units = dict(HoursEntry.objects.filter(line__in=[hold.line_id for hold in holds]).values_list("line", "unit"))
+    rests = []
+    for hold in holds:
+        job = seen.get((hold.line.project_id, hold.job)) if hold.started_at else None
+        unit = units.get(hold.line_id, HoursEntry.Unit.REAL)
+        used = [in_unit(hours, card, unit, book) or ZERO for card, hours in job.hours.items()] if job else []
+        rests.append(max(ZERO, EXACT.subtract(hold.hours or ZERO, sum(used, ZERO))))
+    return rests
+
+
+def late_of(line: BudgetLine, unit: str) -> Decimal:
+    """What is known of a closed line's own hours beyond what was official, in its unit."""
+    book = accelerator_book()
+    late = [counted_in(unit, row, book) for row in restated_hours(line)]
+    return sums(("", row.hours) for row in late).get("", ZERO)
 
 
 def in_unit(hours: Decimal, accelerator: str, unit: str, book: AcceleratorBook) -> Decimal | None:

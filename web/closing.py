@@ -22,8 +22,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from budgets.closing import NAMES, CheckItem, Checklist, checklist, lines_to_close, months_to_close, next_month_to_close
+from budgets.hours import hours_of_lines
 from budgets.models import BudgetLine
 from budgets.queries import line_statuses
+from budgets.services import carrying
 from budgets.services import closing as services
 from budgets.status import LineStatus
 from core.errors import DomainError
@@ -75,6 +77,8 @@ class Ending:
     line: BudgetLine
     status: LineStatus
     carried: Decimal
+    hours: Decimal
+    """Accelerator-hours that go on with it."""
 
 
 class ReasonForm(forms.Form):
@@ -158,10 +162,15 @@ def said_of(key: str, thing: Any) -> str:
 
 def endings_of(lines: Sequence[BudgetLine], *, now: datetime) -> list[Ending]:
     """The lines with what each would carry over now."""
-    statuses = line_statuses(lines, now=now)
+    statuses, hours = line_statuses(lines, now=now), hours_of_lines(lines, now=now)
     return [
-        Ending(line, status, services.carried_by(line, status))
-        for line, status in ((line, statuses[line.pk]) for line in lines)
+        Ending(
+            line,
+            statuses[line.pk],
+            carrying.carried_by(carrying.MONEY, line, statuses[line.pk]),
+            carrying.carried_by(carrying.HOURS, line, hours[line.pk].status) if line.pk in hours else Decimal(0),
+        )
+        for line in lines
     ]
 
 

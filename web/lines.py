@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from django import forms
@@ -20,8 +20,7 @@ from django.views.decorators.http import require_POST
 
 from budgets import subcategories
 from budgets.closed import heir_of
-from budgets.hours import hours_of_lines, may_have_hours
-from budgets.models import BudgetLine, Entry, HoursEntry, LineClosing, Proposal, Threshold
+from budgets.models import BudgetLine, Entry, LineClosing, Proposal, Threshold
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
 from budgets.periods import calendar_period, project_period
 from budgets.queries import late_of
@@ -30,6 +29,7 @@ from budgets.services import ledger
 from budgets.services import lines as line_services
 from budgets.templates import TEMPLATES
 from core.errors import DomainError
+from core.money import exact_text
 from core.months import Month, Period
 from core.vocabulary import Category
 from overruns.models import Flag
@@ -37,6 +37,7 @@ from overruns.unheard import is_unheard
 from teams import labels, permissions
 from teams.models import Organisation, Project, User
 from web.forms import MoneyField, NumberField, refuse
+from web.line_hours import HoursForm, hours_words, promises_of
 from web.line_rows import LineRow, burn_of, line_rows
 from web.requests import PersonRequest
 
@@ -193,19 +194,6 @@ class GrantForm(forms.Form):
     reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
 
 
-class HoursForm(forms.Form):
-    hours = MoneyField(
-        label=gettext_lazy("Accelerator-hours"),
-        help_text=gettext_lazy("A negative number takes back what is still free."),
-    )
-    unit = forms.ChoiceField(
-        label=gettext_lazy("Counted in"),
-        choices=HoursEntry.Unit.choices,
-        help_text=gettext_lazy("Equivalent: of an H100, by dense peak. A line keeps the unit of its first hours."),
-    )
-    reason = forms.CharField(label=gettext_lazy("Reason"), max_length=300)
-
-
 class TransferForm(forms.Form):
     target = forms.ModelChoiceField(
         BudgetLine.objects.none(), label=gettext_lazy("To the line"), empty_label=gettext_lazy("choose a line")
@@ -256,6 +244,13 @@ class RolloverForm(forms.Form):
         required=False,
     )
     amount = MoneyField(label=gettext_lazy("At most this amount"), min_value=0, required=False)
+    hours = NumberField(
+        label=gettext_lazy("At most these hours"),
+        help_text=gettext_lazy("Of accelerators, where the line has a budget of them."),
+        min_value=0,
+        decimal_places=4,
+        required=False,
+    )
     carries_overspend = forms.BooleanField(
         label=gettext_lazy("What was overspent burdens the next period"), required=False
     )
@@ -268,6 +263,7 @@ def rollover_form(line: BudgetLine) -> RolloverForm:
             "rollover": line.rollover,
             "percent": None if line.rollover_share is None else (line.rollover_share * 100).normalize(),
             "amount": None if line.rollover_amount is None else f"{line.rollover_amount:f}",
+            "hours": None if line.rollover_hours is None else exact_text(line.rollover_hours),
             "carries_overspend": line.carries_overspend,
         }
     )
@@ -307,7 +303,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "burn": burn,
         "outlook": outlook,
         "runs_out": outlook.passes(row.status.budget) if outlook else None,
-        "held": held_rows(found, row),
+        "held": promises_of(row.status.promises),
         "page": page,
         "partners": transfer_partners(page.object_list),  # type: ignore[arg-type]
         "thresholds": threshold_rows(found),
@@ -317,7 +313,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),
         "may_release": permissions.may_fund(request.user, team) or permissions.may_write_plans(request.user, team),
-        **hours_words(found, row, bound.get("hours"), now=now),
+        **hours_words(found, bound.get("hours"), now=now),
         "grant": bound.get("grant") or GrantForm(auto_id="grant_%s"),
         "transfer": bound.get("transfer") or TransferForm(line=found),
         "release": bound.get("release") or ReleaseForm(line=found, auto_id="release_%s"),
@@ -329,26 +325,6 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "refused": next(iter(bound), ""),
     }
     return render(request, "web/projects/line.html", words)
-
-
-def hours_words(found: BudgetLine, row: LineRow, form: forms.Form | None, *, now: datetime) -> dict[str, Any]:
-    """What stands in accelerator-hours beside the money, and the form that grants more."""
-    if not may_have_hours(found):
-        return {}
-    hours = hours_of_lines([found], now=now).get(found.pk)
-    ids = [int(reference.removeprefix("P-")) for reference in hours.status.promises] if hours else []
-    proposals = Proposal.objects.in_bulk(ids)
-    return {
-        "hours": hours,
-        "hours_unit": HoursEntry.Unit(hours.unit).label if hours else "",
-        "hours_held": [
-            {"proposal": proposals[int(reference.removeprefix("P-"))], "promise": promise}
-            for reference, promise in (hours.status.promises.items() if hours else ())
-        ],
-        "hours_form": form
-        or HoursForm(initial={"unit": hours.unit if hours else HoursEntry.Unit.REAL}, auto_id="hours_%s"),
-        "has_hours": True,
-    }
 
 
 def closed_words(found: BudgetLine, row: LineRow) -> dict[str, Any] | None:
@@ -370,16 +346,6 @@ def restated_rows(row: LineRow) -> list[dict[str, Any]]:
     """What became known of earlier periods and counts on this line, by the line it comes from."""
     closings = LineClosing.objects.select_related("line").in_bulk(list(row.status.restated))
     return [{"line": closings[key].line, "amount": amount} for key, amount in row.status.restated.items() if amount]
-
-
-def held_rows(found: BudgetLine, row: LineRow) -> list[dict[str, Any]]:
-    """What each proposal was promised here, has used and still holds."""
-    ids = [int(reference.removeprefix("P-")) for reference in row.status.promises]
-    proposals = Proposal.objects.in_bulk(ids)
-    return [
-        {"proposal": proposals[int(reference.removeprefix("P-"))], "promise": promise}
-        for reference, promise in row.status.promises.items()
-    ]
 
 
 def transfer_partners(entries: Sequence[Entry]) -> dict[Any, BudgetLine]:
@@ -506,6 +472,7 @@ def line_rollover(request: PersonRequest, slug: str, line_id: int) -> HttpRespon
             rollover=asked["rollover"],
             share=asked["percent"] / 100 if asked["percent"] is not None else None,
             amount=asked["amount"],
+            hours=asked["hours"],
             carries_overspend=asked["carries_overspend"],
         )
 

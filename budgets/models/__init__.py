@@ -4,7 +4,7 @@ from .approval import ApprovalRule, ApprovalStep, Decision, DecisionLine, Delega
 from .assets import Asset, AssetCharge, AssetUse
 from .closing import ClosedCost, LineClosing
 from .holds import Hold
-from .hours import HoursEntry
+from .hours import ClosedHours, HoursEntry
 from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
 from .proposals import AskLine, Proposal, ProposalVersion
@@ -19,6 +19,7 @@ __all__ = [
     "AssetUse",
     "BudgetLine",
     "ClosedCost",
+    "ClosedHours",
     "ClosedPromise",
     "Decision",
     "DecisionLine",

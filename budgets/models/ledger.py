@@ -106,6 +106,7 @@ class ClosedPromise(models.Model):
     line = models.ForeignKey(BudgetLine, models.PROTECT, related_name="closed_promises")
     proposal = models.ForeignKey(Proposal, models.PROTECT, related_name="closed_promises")
     own_spent = ExactNumericField()
+    own_hours = ExactNumericField(null=True, help_text=_("In the unit of the line's hours, where it has any."))
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["line", "proposal"], name="one_closed_promise_per_line")]

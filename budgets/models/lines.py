@@ -85,6 +85,9 @@ class BudgetLine(models.Model):
         _("at most this share of the line"), max_digits=7, decimal_places=4, null=True, blank=True
     )
     rollover_amount = models.DecimalField(_("at most this amount"), **MONEY, null=True, blank=True)
+    rollover_hours = models.DecimalField(
+        _("at most these accelerator-hours"), max_digits=20, decimal_places=4, null=True, blank=True
+    )
     carries_overspend = models.BooleanField(_("what was overspent burdens the next period"), default=False)
     freezes_at_limit = models.BooleanField(_("reaching the limit freezes the line"), default=False)
     frozen_at = models.DateTimeField(_("frozen"), null=True, blank=True)
@@ -110,8 +113,18 @@ class BudgetLine(models.Model):
                 condition=Q(category__in=[str(category) for category in LINES]), name="line_has_a_category_of_lines"
             ),
             models.CheckConstraint(
-                condition=(Q(rollover="capped") & (Q(rollover_share__isnull=False) | Q(rollover_amount__isnull=False)))
-                | (~Q(rollover="capped") & Q(rollover_share__isnull=True, rollover_amount__isnull=True)),
+                condition=(
+                    Q(rollover="capped")
+                    & (
+                        Q(rollover_share__isnull=False)
+                        | Q(rollover_amount__isnull=False)
+                        | Q(rollover_hours__isnull=False)
+                    )
+                )
+                | (
+                    ~Q(rollover="capped")
+                    & Q(rollover_share__isnull=True, rollover_amount__isnull=True, rollover_hours__isnull=True)
+                ),
                 name="only_a_capped_rollover_has_a_cap",
             ),
             ExclusionConstraint(

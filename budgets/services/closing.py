@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import decimal
-import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 
@@ -13,21 +11,25 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault, NotAllowed
-from core.money import EXACT, exact_text, quantum
+from core.money import exact_text
 from core.months import Month
+from estimates.queries import accelerator_book
 from teams import activity, permissions
 from teams.models import ClosedMonth, Organisation, User
 from usage.standstill import stand_still
 
 from ..actuals import metered
 from ..closed import late_costs
+from ..closed_hours import MeteredHours, hours_used, late_hours
 from ..closing import Checklist, checklist, months_to_close
+from ..hours import LineHours, counted_in, hours_of_lines
 from ..locks import lock_lines, lock_project
-from ..models import BudgetLine, ClosedCost, Entry, Hold, LineClosing, Threshold
+from ..models import BudgetLine, ClosedCost, ClosedHours, Hold, LineClosing, Threshold
 from ..periods import calendar_period, free_part
-from ..queries import line_status, line_statuses
-from ..rollover import Policy, carried, promises_carried, whole_units
+from ..queries import line_statuses
 from ..status import LineStatus
+from . import carrying
+from .carrying import HOURS, MONEY
 from .ledger import check_reason
 from .lines import add_line, facts_of, touch
 
@@ -81,7 +83,11 @@ def reopen_month(month: Month, *, by: User, reason: str, now: datetime | None = 
         )
     check_reason(reason)
     moment = now or stand_still()
-    closings = list(LineClosing.objects.filter(month=month.start, reopened_at__isnull=True).order_by("line_id"))
+    closings = list(
+        LineClosing.objects.filter(line__end__gt=month.start, reopened_at__isnull=True).order_by(
+            "-line__end", "line_id"
+        )
+    )
     ids = {closing.line_id for closing in closings} | {each.carried_to_id for each in closings if each.carried_to_id}
     lines = lock_lines(ids)
     for closing in closings:
@@ -148,13 +154,16 @@ def lock_for_closing(month: Month) -> list[BudgetLine]:
 def close_lines(lines: Sequence[BudgetLine], month: Month, *, by: User, now: datetime) -> None:
     """Keep what was known of lines that end on one day, close them, and carry over what their policies say."""
     statuses = line_statuses(lines, now=now)
+    hours = hours_of_lines(lines, now=now)
+    used = hours_to_keep([line for line in lines if line.pk in hours])
     closings = keep_costs(lines, month, by=by, now=now)
+    keep_hours(used, hours, closings)
     Hold.objects.in_force(now).filter(line__in=lines).update(ended_at=now)
     for line in lines:
         line.closed_at = now
     BudgetLine.objects.bulk_update(lines, ["closed_at"])
     for line in lines:
-        carry_over(line, closings[line.pk], statuses[line.pk], by=by, now=now)
+        carry_over(line, closings[line.pk], statuses[line.pk], hours.get(line.pk), by=by, now=now)
     touch(lines)
 
 
@@ -184,21 +193,57 @@ def keep_costs(lines: Sequence[BudgetLine], month: Month, *, by: User, now: date
     return closings
 
 
-def carry_over(line: BudgetLine, closing: LineClosing, status: LineStatus, *, by: User, now: datetime) -> None:
-    """Release what proposals still hold, and carry money, and what can be promised again, to the next period."""
-    remaining = {reference: held.remaining for reference, held in status.promises.items() if held.remaining > 0}
-    carry = carried_by(line, status)
-    following = next_line(line) if carry else None
+def hours_to_keep(lines: Sequence[BudgetLine]) -> list[tuple[MeteredHours, LineClosing | None]]:
+    """The hours of lines that are about to be closed: their own, and late ones with the closing they come from."""
+    if not lines:
+        return []
+    own: list[tuple[MeteredHours, LineClosing | None]] = [(row, None) for row in hours_used(line.pk for line in lines)]
+    late = late_hours(lines, on=None, until=None)
+    return own + [(row._replace(line_id=heir), origin) for heir, rows in late.items() for origin, row in rows]
+
+
+def keep_hours(
+    used: Sequence[tuple[MeteredHours, LineClosing | None]],
+    hours: Mapping[int, LineHours],
+    closings: Mapping[int, LineClosing],
+) -> None:
+    """The rows that say how many hours were official, of the lines that have a budget of them."""
+    book = accelerator_book()
+    ClosedHours.objects.bulk_create(
+        ClosedHours(
+            closing=closings[row.line_id],
+            origin=origin,
+            reference=row.reference,
+            accelerator=row.accelerator,
+            hours=row.hours,
+            counted=counted_in(hours[row.line_id].unit, row, book).hours,
+        )
+        for row, origin in used
+    )
+
+
+def carry_over(
+    line: BudgetLine,
+    closing: LineClosing,
+    status: LineStatus,
+    hours: LineHours | None,
+    *,
+    by: User,
+    now: datetime,
+) -> None:
+    """Release what proposals still hold, and carry what is left, and what can be promised again, to the next period."""
+    amount = carrying.carried_by(MONEY, line, status)
+    number = carrying.carried_by(HOURS, line, hours.status) if hours else ZERO
+    following = next_line(line) if amount or number else None
     common = {
         "closing": closing,
         "by": by,
         "at": now,
-        "reason": _("%(month)s was closed.") % {"month": period_text(line)},
+        "reason": _("%(month)s was closed.") % {"month": carrying.period_text(line)},
     }
-    release_all(line, remaining, common)
+    carrying.carry(MONEY, line, following, status, common, now=now)
+    carried_hours = carrying.carry(HOURS, line, following, hours.status, common, now=now) if hours else None
     if following is not None:
-        move_money(line, following, carry, common)
-        promise_again(following, promises_carried(remaining, carry, line.currency), common, now=now)
         closing.carried_to = following
         closing.save(update_fields=["carried_to"])
         touch([following])
@@ -209,25 +254,11 @@ def carry_over(line: BudgetLine, closing: LineClosing, status: LineStatus, *, by
         subject=line,
         actual=status.actual,
         budget=status.budget,
-        carried=carry,
-        promised=sum(remaining.values(), ZERO),
+        carried=amount,
+        carried_hours=None if carried_hours is None else exact_text(carried_hours),
+        promised=sum(carrying.remaining_promises(status).values(), ZERO),
         **facts_of(line),
     )
-
-
-def carried_by(line: BudgetLine, status: LineStatus) -> Decimal:
-    """What the line would carry over as it stands; nothing comes after the life of a project."""
-    if line.period_kind == BudgetLine.PeriodKind.PROJECT:
-        return ZERO
-    policy = Policy(line.rollover, line.rollover_share, line.rollover_amount, line.carries_overspend)
-    return carried(policy, status.budget, status.actual, line.currency)
-
-
-def period_text(line: BudgetLine) -> str:
-    """How people name the period: its month, or its first and last day."""
-    if line.period_kind == BudgetLine.PeriodKind.MONTH:
-        return str(Month.of(line.start))
-    return f"{line.start} – {line.last_day}"
 
 
 def next_line(line: BudgetLine) -> BudgetLine:
@@ -258,6 +289,7 @@ def next_line(line: BudgetLine) -> BudgetLine:
         "rollover",
         "rollover_share",
         "rollover_amount",
+        "rollover_hours",
         "carries_overspend",
     ):
         setattr(made, name, getattr(line, name))
@@ -286,47 +318,6 @@ def copy_thresholds(line: BudgetLine, made: BudgetLine) -> None:
     )
 
 
-def release_all(line: BudgetLine, remaining: dict[str, Decimal], common: dict) -> None:
-    """Nothing is held on a period that is over."""
-    Entry.objects.bulk_create(
-        Entry(
-            line=line,
-            kind=Entry.Kind.RELEASE,
-            amount=amount.quantize(quantum(line.currency), rounding=decimal.ROUND_CEILING, context=EXACT),
-            proposal_id=int(reference.removeprefix("P-")),
-            **common,
-        )
-        for reference, amount in remaining.items()
-    )
-
-
-def move_money(source: BudgetLine, target: BudgetLine, amount: Decimal, common: dict) -> None:
-    """Two rollover entries that balance."""
-    number = uuid.uuid4()
-    Entry.objects.bulk_create(
-        Entry(line=line, kind=Entry.Kind.ROLLOVER, amount=part, transfer=number, **common)
-        for line, part in ((source, -amount), (target, amount))
-    )
-
-
-def promise_again(line: BudgetLine, going: dict[str, Decimal], common: dict, *, now: datetime) -> None:
-    """What proposals held and the carried money covers, they hold on the next line."""
-    if not going:
-        return
-    others = line_status(line, now=now).others_spent
-    Entry.objects.bulk_create(
-        Entry(
-            line=line,
-            kind=Entry.Kind.COMMIT,
-            amount=amount,
-            others_spent=others,
-            proposal_id=int(reference.removeprefix("P-")),
-            **common,
-        )
-        for reference, amount in going.items()
-    )
-
-
 # ---- opening again
 
 
@@ -334,65 +325,13 @@ def take_back(closing: LineClosing, lines: dict[int, BudgetLine], *, by: User, r
     """Contrary entries for what the closing carried over, and the line is open."""
     line = lines[closing.line_id]
     common = {"closing": closing, "by": by, "at": now, "reason": reason.strip()}
-    entries = list(closing.entries.select_related("proposal"))
     if closing.carried_to_id is not None:
-        take_back_from(lines[closing.carried_to_id], line, entries, common, now=now)
+        for book in carrying.BOOKS:
+            carrying.take_back(book, closing, line, lines[closing.carried_to_id], common, now=now)
     closing.reopened_at, closing.reopened_by, closing.reopen_reason = now, by, reason.strip()
     closing.save(update_fields=["reopened_at", "reopened_by", "reopen_reason"])
     line.closed_at = None
     line.save(update_fields=["closed_at"])
-    hold_again(line, entries, common, now=now)
+    for book in carrying.BOOKS:
+        carrying.hold_again(book, closing, line, common, now=now)
     activity.record("line.reopened", by=by, project=line.project, subject=line, reason=reason.strip(), **facts_of(line))
-
-
-def take_back_from(
-    following: BudgetLine, line: BudgetLine, entries: Sequence[Entry], common: dict, *, now: datetime
-) -> None:
-    """What was carried leaves the next line again; refused where it is spent or promised by now."""
-    promises = line_status(following, now=now).promises
-    going = {}
-    for entry in entries:
-        if entry.kind == Entry.Kind.COMMIT and entry.line_id == following.pk and entry.proposal is not None:
-            held = promises.get(entry.proposal.reference)
-            part = whole_units(min(entry.amount, held.remaining), line.currency) if held else ZERO
-            if part > 0:
-                going[entry.proposal.reference] = part
-    release_all(following, going, common)
-    carry = sum(
-        (entry.amount for entry in entries if entry.kind == Entry.Kind.ROLLOVER and entry.line_id == following.pk), ZERO
-    )
-    free = line_status(following, now=now).free
-    if carry > 0 and free < carry:
-        raise DomainError(
-            _("%(short)s of the %(carry)s %(currency)s carried to %(line)s are used: grant or transfer first.")
-            % {
-                "carry": exact_text(carry),
-                "currency": line.currency,
-                "line": f"{following} {period_text(following)}",
-                "short": exact_text(carry - max(free, ZERO)),
-            },
-            code="short",
-        )
-    move_money(following, line, carry, common)
-
-
-def hold_again(line: BudgetLine, entries: Sequence[Entry], common: dict, *, now: datetime) -> None:
-    """What the closing released, proposals that are still open hold again, as far as the line has room for it."""
-    status = line_status(line, now=now)
-    gone = {
-        entry.proposal.reference: entry.amount
-        for entry in entries
-        if entry.kind == Entry.Kind.RELEASE
-        and entry.line_id == line.pk
-        and entry.proposal is not None
-        and entry.proposal.closed_at is None
-    }
-    used = {}
-    for entry in entries:
-        if entry.kind == Entry.Kind.COMMIT and entry.proposal is not None:
-            taken_back = Entry.objects.filter(
-                closing=entry.closing, line=entry.line_id, proposal=entry.proposal, kind=Entry.Kind.RELEASE
-            ).first()
-            used[entry.proposal.reference] = entry.amount - (taken_back.amount if taken_back else ZERO)
-    wanted = {reference: amount - used.get(reference, ZERO) for reference, amount in gone.items()}
-    promise_again(line, promises_carried(wanted, max(ZERO, status.headroom), line.currency), common, now=now)

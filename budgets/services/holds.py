@@ -18,7 +18,7 @@ from teams import activity
 from teams.models import Organisation, Project, User
 from usage.runs.queries import jobs_seen
 
-from ..hours import LineHours, hours_of_lines, in_unit
+from ..hours import LineHours, hours_of_lines, hours_rests, in_unit
 from ..locks import lock_lines
 from ..models import BudgetLine, Hold, Proposal, Stop, Threshold
 from ..placing import LinePlace, line_for
@@ -117,7 +117,7 @@ def hours_room(job: Job, standing: LineHours, line: BudgetLine, now: datetime) -
         return standing.status.free
     promise = standing.status.promises.get(job.proposal.reference)
     others = Hold.objects.in_force(now).filter(line=line, proposal=job.proposal, hours__isnull=False)
-    held = sum((hours or Decimal(0) for hours in others.values_list("hours", flat=True)), Decimal(0))
+    held = sum(hours_rests(list(others.select_related("line")), accelerator_book()), Decimal(0))
     own = max(Decimal(0), (promise.remaining if promise else Decimal(0)) - held)
     return max(standing.status.free, Decimal(0)) + own
 

@@ -12,11 +12,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault, NotAllowed
+from core.money import exact_text
 from core.months import Month, Period
 from core.vocabulary import Basis, Category
 from teams import activity, permissions
 from teams.models import ClosedMonth, Project, User
 
+from ..hours import may_have_hours
 from ..locks import lock_lines, lock_project
 from ..models import BudgetLine, Threshold, TouchedLine
 from ..models.lines import every_charge_category
@@ -225,9 +227,13 @@ def set_rollover(
     rollover: str,
     share: Decimal | None = None,
     amount: Decimal | None = None,
+    hours: Decimal | None = None,
     carries_overspend: bool = False,
 ) -> BudgetLine:
-    """Say what the line does at the end of its period with what is left, or overspent."""
+    """Say what the line does at the end of its period with what is left, or overspent, of money and of hours.
+
+    A cap is a share of both, an amount of money, a number of hours; what has no cap of its own is not carried then.
+    """
     locked = lock_lines([line.pk])[line.pk]
     if not permissions.may_fund(by, locked.project.team):
         raise NotAllowed(
@@ -235,21 +241,27 @@ def set_rollover(
         )
     if locked.closed_at:
         raise DomainError(_("The line is closed; what it carried over is written."), code="line_closed")
+    caps = [cap for cap in (share, amount, hours) if cap is not None]
     is_capped = rollover == BudgetLine.Rollover.CAPPED
-    if rollover not in BudgetLine.Rollover.values or is_capped != (share is not None or amount is not None):
+    if rollover not in BudgetLine.Rollover.values or is_capped != bool(caps):
         raise DomainError(
-            _("Give a share or an amount as the cap, and only where what is carried over is capped."),
+            _("Give a share, an amount or hours as the cap, and only where what is carried over is capped."),
             faults=[
                 Fault(
-                    "rollover", rollover, _("needs a cap where it is capped, and only there"), _("a share or an amount")
+                    "rollover",
+                    rollover,
+                    _("needs a cap where it is capped, and only there"),
+                    _("a share, an amount or hours"),
                 )
             ],
         )
-    if any(cap is not None and cap <= 0 for cap in (share, amount)):
-        raise DomainError(_("A cap is above zero."), faults=[Fault("share", str(share), _("must be above zero"))])
+    if any(cap <= 0 for cap in caps):
+        raise DomainError(_("A cap is above zero."), faults=[Fault("cap", str(min(caps)), _("must be above zero"))])
+    if hours is not None and not may_have_hours(locked):
+        raise DomainError(_("Only compute lines have accelerator-hours."), code="wrong_category")
     locked.rollover, locked.rollover_share, locked.rollover_amount = rollover, share, amount
-    locked.carries_overspend = carries_overspend
-    locked.save(update_fields=["rollover", "rollover_share", "rollover_amount", "carries_overspend"])
+    locked.rollover_hours, locked.carries_overspend = hours, carries_overspend
+    locked.save(update_fields=["rollover", "rollover_share", "rollover_amount", "rollover_hours", "carries_overspend"])
     activity.record(
         "line.rollover_set",
         by=by,
@@ -258,6 +270,7 @@ def set_rollover(
         rollover=rollover,
         share=share,
         amount=amount,
+        hours=None if hours is None else exact_text(hours),
         carries_overspend=carries_overspend,
         **facts_of(locked),
     )

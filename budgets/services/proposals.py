@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +11,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from core.errors import DomainError, Fault, NotAllowed
-from core.money import EXACT, quantum
 from core.vocabulary import TaskType
 from estimates import queries as estimate_queries
 from estimates import services as estimates
@@ -21,11 +19,13 @@ from teams.models import Project, User
 
 from .. import messages
 from ..ask import ask_at_level
+from ..hours import hours_of_lines
 from ..locks import lock_lines, lock_proposal
 from ..models import ApprovalStep, AskLine, BudgetLine, ClosedPromise, Entry, Proposal, ProposalVersion
 from ..queries import line_statuses
-from . import approval
-from .ledger import add_release, rates_text
+from ..status import LineStatus
+from . import approval, carrying
+from .ledger import rates_text
 from .lines import touch
 from .states import move
 from .steps import lay_out_steps
@@ -273,24 +273,36 @@ def close_proposal(proposal: Proposal, *, by: User, reason: str = "", now: datet
 
 def release_rest(proposal: Proposal, lines: list[BudgetLine], *, by: User, reason: str, now: datetime) -> Decimal:
     """Write a release for what the proposal still holds on each open line, and keep what its own work cost there."""
-    statuses = line_statuses(lines, now=now)
+    statuses, hours = line_statuses(lines, now=now), hours_of_lines(lines, now=now)
     ClosedPromise.objects.bulk_create(
-        ClosedPromise(line=line, proposal=proposal, own_spent=statuses[line.pk].own.get(proposal.reference, Decimal(0)))
+        ClosedPromise(
+            line=line,
+            proposal=proposal,
+            own_spent=statuses[line.pk].own.get(proposal.reference, Decimal(0)),
+            own_hours=hours[line.pk].status.own.get(proposal.reference, Decimal(0)) if line.pk in hours else None,
+        )
         for line in lines
     )
+    common = {"by": by, "at": now, "reason": reason or _("The proposal was closed.")}
     total = Decimal(0)
     for line in lines:
-        status = statuses[line.pk]
-        held = status.promises.get(proposal.reference)
-        if line.closed_at or held is None or held.remaining <= 0:
+        if line.closed_at:
             continue
-        if status.rates_missing:
-            raise DomainError(
-                _("What is left on %(line)s is not known: finance has to store the rate %(rates)s.")
-                % {"line": line, "rates": rates_text(line, status.rates_missing)},
-                code="rate_missing",
-            )
-        rest = held.remaining.quantize(quantum(line.currency), rounding=decimal.ROUND_CEILING, context=EXACT)
-        add_release(line, proposal, rest, by=by, reason=reason or _("The proposal was closed."), now=now)
-        total += rest
+        total += release_on(carrying.MONEY, line, statuses[line.pk], proposal, common)
+        if line.pk in hours:
+            release_on(carrying.HOURS, line, hours[line.pk].status, proposal, common)
     return total
+
+
+def release_on(
+    book: carrying.Book, line: BudgetLine, status: LineStatus, proposal: Proposal, common: Mapping[str, object]
+) -> Decimal:
+    """Release what the proposal still holds in one ledger of a line; answers how much that was."""
+    rest = carrying.remaining_promises(status).get(proposal.reference, Decimal(0))
+    if rest and status.rates_missing:
+        raise DomainError(
+            _("What is left on %(line)s is not known: finance has to store the rate %(rates)s.")
+            % {"line": line, "rates": rates_text(line, status.rates_missing)},
+            code="rate_missing",
+        )
+    return carrying.release(book, line, proposal.reference, rest, common) if rest else rest

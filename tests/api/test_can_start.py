@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import uuid
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -21,7 +20,8 @@ from teams import services as teams
 from teams.models import Role
 from tests import factories as people
 from tests.budgets import factories
-from usage.models import Import, KeySet, Meter, Placement, Record, Scope
+from tests.usage import factories as usage
+from usage.models import Record
 
 TODAY = timezone.now().date()
 RUNNING = Period(TODAY - timedelta(days=100), TODAY + timedelta(days=100))
@@ -125,7 +125,7 @@ def test_a_hold_that_ran_out_is_not_started(line, ask):
 def test_the_log_of_the_scheduler_starts_a_hold_uses_it_up_and_lets_it_go(stage, line, ask):
     ask(amount="600", hold=True)
     ask(amount="50", hold=True, job="job-2")
-    record = metered_job("job-1", stage.project, cost=100, is_running=True)
+    record = usage.metered_job("job-1", stage.project, cost=100, is_running=True)
 
     overruns.judge_touched(now=timezone.now())
     assert Hold.objects.get(job="job-1").started_at and not Hold.objects.get(job="job-2").started_at
@@ -134,41 +134,6 @@ def test_the_log_of_the_scheduler_starts_a_hold_uses_it_up_and_lets_it_go(stage,
     Record.objects.filter(pk=record.pk).update(provisional=False)
     overruns.judge_touched(now=timezone.now())
     assert line_status(line).held == 50
-
-
-def metered_job(job, project, *, cost, is_running):
-    """A row of a scheduler's log, live and placed on a project."""
-    source = factories.source("slurm")
-    delivery = Import.objects.create(
-        source=source, name="log", sha256="0" * 64, size=1, status="live", received_at=timezone.now()
-    )
-    meter = Meter.objects.create(source=source, digest=uuid.uuid4(), charge_category="Usage")
-    keys = KeySet.objects.create(source=source, digest=uuid.uuid4(), meter=meter, category="compute")
-    begin = timezone.now() - timedelta(hours=5)
-    Placement.objects.create(
-        key_set=keys,
-        starts_on=date(2000, 1, 1),
-        ends_on=date(9999, 1, 1),
-        project=project,
-        category="compute",
-        known_from=begin,
-    )
-    return Record.objects.create(
-        key_set=keys,
-        scope=Scope.objects.create(source=source, key="log"),
-        known_from=delivery,
-        text_print=uuid.uuid4(),
-        row_print=uuid.uuid4(),
-        line=1,
-        usage_start=begin,
-        usage_end=timezone.now(),
-        billing_month=begin.date().replace(day=1),
-        job=job,
-        currency="USD",
-        billed=cost,
-        effective=cost,
-        provisional=is_running,
-    )
 
 
 def test_a_frozen_line_starts_nothing(line, ask):

@@ -71,8 +71,10 @@ def entry(on: BudgetLine, kind: str, amount: int | str, **fields) -> Entry:
     return Entry.objects.create(line=on, kind=kind, amount=Decimal(amount), **fields)
 
 
-def estimate(project: Project, by: User, asks: Mapping[tuple[str, str], int], *, frozen: bool = False) -> Estimate:
-    """An estimate whose means are the asked amounts; P10 is 10 % less, P90 20 % more."""
+def estimate(
+    project: Project, by: User, asks: Mapping[tuple[str, str], int], *, frozen: bool = False, hours: int = 0
+) -> Estimate:
+    """An estimate whose means are the asked amounts; P10 is 10 % less, P90 20 % more. `hours`: of accelerators."""
     total = sum(asks.values())
     by_line: dict[str, int] = {}
     by_month: dict[str, dict[str, float]] = {}
@@ -85,7 +87,7 @@ def estimate(project: Project, by: User, asks: Mapping[tuple[str, str], int], *,
         "price_keys": [],
         "prices": [],
         "warnings": [],
-        "quantities": {},
+        "quantities": {"total_accelerator_hours": {"mean": float(hours)}} if hours else {},
         "cost": {
             "total": {name: total * factor for name, factor in spread.items()},
             "by_line": {
@@ -134,7 +136,7 @@ def draft(project: Project, by: User, asks: Mapping[tuple[str, str], int], *, ti
 
 
 def submitted(
-    project: Project, by: User, asks: Mapping[tuple[str, str], int], *, title: str = "Base"
+    project: Project, by: User, asks: Mapping[tuple[str, str], int], *, title: str = "Base", hours: int = 0
 ) -> tuple[Proposal, ApprovalStep]:
     """A proposal that waits for its first decision, with the amounts asked by (category, month)."""
     if not ApprovalRule.objects.exists():
@@ -146,7 +148,7 @@ def submitted(
     version = ProposalVersion.objects.create(
         proposal=proposal,
         number=1,
-        estimate=estimate(project, by, asks, frozen=True),
+        estimate=estimate(project, by, asks, frozen=True, hours=hours),
         currency=project.currency,
         state=ProposalVersion.State.SUBMITTED,
         ask_total=sum(asks.values()),

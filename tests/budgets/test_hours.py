@@ -148,20 +148,7 @@ def test_others_grant_no_hours(stage, line, who):
 
 def estimated(stage, hours):
     """A proposal whose estimate reckons with so many accelerator-hours, waiting for its manager."""
-    proposal = factories.draft(stage.project, stage.alice, {("compute", MONTH): 400})
-    version = proposal.versions.select_related("estimate").get()
-    version.estimate.priced["quantities"] = {"total_accelerator_hours": {"mean": float(hours)}}
-    version.estimate.save()
-    version.estimate.state = "frozen"
-    version.estimate.save()
-    version.state, version.ask_total, version.submitted_by = "submitted", 400, stage.alice
-    version.submitted_at = timezone.now()
-    version.save()
-    version.ask_lines.create(category="compute", month=TODAY.replace(day=1), amount=400)
-    type(proposal).objects.filter(pk=proposal.pk).update(state="submitted")
-    proposals.lay_out_steps(proposal, version, {"compute": Decimal(400)}, by=stage.alice, now=timezone.now())
-    version.save()
-    return proposal, version.steps.get()
+    return factories.submitted(stage.project, stage.alice, {("compute", MONTH): 400}, hours=hours)
 
 
 def test_an_approval_promises_the_hours_of_its_estimate_and_own_work_consumes_them(stage, line):
@@ -243,6 +230,7 @@ def test_the_api_grants_hours_and_says_what_stands(stage, line, client):
         "committed": "0",
         "actual": "0",
         "headroom": "12.5",
+        "restated": "0",
         "peak_missing": [],
     }
     assert (other.status_code, member.status_code) == (404, 403)
@@ -256,7 +244,7 @@ def test_the_page_of_a_line_shows_and_grants_hours(stage, line, client):
     refused = client.post(address, {"hours": "-9000", "unit": "equivalent", "reason": "why"})
     said = client.get(reverse("line", args=[stage.project.slug, line.pk])).content.decode()
 
-    assert said.count('value="1500"') == 2 and "equivalent accelerator-hours" in said
+    assert said.count('value="1500"') == 3 and "equivalent accelerator-hours" in said
     assert "hours that are free" in refused.content.decode()
     client.force_login(stage.charlie)
     assert client.post(address, {"hours": "1", "unit": "real", "reason": "x"}).status_code == 404

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import uuid
 from collections.abc import Iterable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+from django.utils import timezone
+
+from teams.models import Project
 from usage import services
-from usage.models import Source
+from usage.models import Import, KeySet, Meter, Placement, Record, Scope, Source
 
 ROW = {
     "BilledCost": "10",
@@ -60,3 +65,41 @@ def deliver(to: Source, content: bytes, name: str = "bill.csv", **settings: Any)
 
 def deliver_file(to: Source, path: Path, **settings: Any) -> dict[str, Any]:
     return deliver(to, path.read_bytes(), path.name, **settings)
+
+
+def metered_job(
+    job: str, project: Project, *, cost: int = 0, hours: int = 0, accelerator: str = "", is_running: bool
+) -> Record:
+    """A row of a scheduler's log, live and placed on a project."""
+    of = source("slurm")
+    delivery = Import.objects.create(
+        source=of, name="log", sha256="0" * 64, size=1, status="live", received_at=timezone.now()
+    )
+    meter = Meter.objects.create(source=of, digest=uuid.uuid4(), charge_category="Usage", accelerator=accelerator)
+    keys = KeySet.objects.create(source=of, digest=uuid.uuid4(), meter=meter, category="compute")
+    begin = timezone.now() - timedelta(hours=5)
+    Placement.objects.create(
+        key_set=keys,
+        starts_on=date(2000, 1, 1),
+        ends_on=date(9999, 1, 1),
+        project=project,
+        category="compute",
+        known_from=begin,
+    )
+    return Record.objects.create(
+        key_set=keys,
+        scope=Scope.objects.create(source=of, key="log"),
+        known_from=delivery,
+        text_print=uuid.uuid4(),
+        row_print=uuid.uuid4(),
+        line=1,
+        usage_start=begin,
+        usage_end=timezone.now(),
+        billing_month=begin.date().replace(day=1),
+        job=job,
+        currency="USD",
+        billed=cost,
+        effective=cost,
+        accelerator_hours=hours,
+        provisional=is_running,
+    )

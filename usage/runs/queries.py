@@ -116,9 +116,10 @@ def usage_of_runs(runs: Sequence[Run]) -> dict[int, UsageOfRun]:
 
 @dataclass
 class JobSeen:
-    """What the live logs show of a job: its cost by currency, and whether it is over."""
+    """What the live logs show of a job: its cost by currency, its hours by accelerator, and whether it is over."""
 
     costs: dict[str, Decimal] = field(default_factory=dict)
+    hours: dict[str, Decimal] = field(default_factory=dict)
     is_over: bool = True
 
 
@@ -127,24 +128,26 @@ def jobs_seen(jobs: Collection[tuple[int, str]]) -> dict[tuple[int, str], JobSee
     found: dict[tuple[int, str], JobSeen] = {}
     with connection.cursor() as cursor:
         cursor.execute(
-            """SELECT asked.project, asked.job, r.currency, sum(coalesce(r.effective, 0) * p.share),
-                      bool_or(r.provisional)
+            """SELECT asked.project, asked.job, r.currency, m.accelerator, sum(coalesce(r.effective, 0) * p.share),
+                      sum(coalesce(r.accelerator_hours, 0) * p.share), bool_or(r.provisional)
                FROM unnest(%(projects)s::bigint[], %(jobs)s::text[]) AS asked (project, job)
                JOIN usage_record r ON r.job = asked.job AND r.job <> '' AND r.known_until_id IS NULL
+               JOIN usage_keyset k ON k.id = r.key_set_id JOIN usage_meter m ON m.id = k.meter_id
                JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
                 AND p.starts_on <= (r.usage_start AT TIME ZONE %(zone)s)::date
                 AND p.ends_on > (r.usage_start AT TIME ZONE %(zone)s)::date AND p.project_id = asked.project
-               GROUP BY 1, 2, 3""",
+               GROUP BY 1, 2, 3, 4""",
             {
                 "projects": [project for project, _job in jobs],
                 "jobs": [job for _project, job in jobs],
                 "zone": Organisation.current().time_zone,
             },
         )
-        for project, job, currency, cost, is_provisional in cursor.fetchall():
+        for project, job, currency, accelerator, cost, hours, is_provisional in cursor.fetchall():
             seen = found.setdefault((project, job), JobSeen())
             if currency:
-                seen.costs[currency] = cost
+                seen.costs[currency] = EXACT.add(seen.costs.get(currency, Decimal(0)), cost)
+            seen.hours[accelerator] = EXACT.add(seen.hours.get(accelerator, Decimal(0)), hours)
             seen.is_over = seen.is_over and not is_provisional
     return found
 
