@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -18,113 +15,22 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_POST
 
 from core.errors import DomainError
 from core.months import Month
-from estimates.models import Accelerator, PriceMode
 from overruns import tasks
 from teams import permissions
-from teams.models import CURRENCY_CHOICES, Organisation, Team
-from usage.clusters import idle, jobs, queries, services
-from usage.clusters.capacity import CardDay
-from usage.models import CardLot, CardWindow, Cluster, ClusterPartition, Source
-from web import figures
-from web.charts.stack import Column
-from web.forms import MoneyField, refuse
+from teams.models import Organisation
+from usage.clusters import services
+from usage.models import CardLot, CardWindow, Cluster, ClusterPartition
+from web.cluster_forms import CardsForm, ClusterForm, MonthForm, PartitionForm, WindowForm
+from web.cluster_month import words_of
+from web.forms import refuse
 from web.requests import PersonRequest
 
 ON_A_PAGE = 25
 WINDOWS_SHOWN = 10
-
-
-def day_input() -> forms.DateInput:
-    return forms.DateInput(attrs={"type": "date"})
-
-
-def moment_input() -> forms.DateTimeInput:
-    return forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
-
-
-class ClusterForm(forms.ModelForm):
-    """A new cluster."""
-
-    class Meta:
-        model = Cluster
-        fields = ["slug", "name", "team", "source", "log_name", "mode", "provider", "region"]
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["team"].queryset = Team.objects.order_by("name")  # type: ignore[attr-defined]
-        self.fields["source"].queryset = Source.objects.filter(idle_of=None)  # type: ignore[attr-defined]
-
-
-class CardsForm(forms.ModelForm):
-    """Cards from a day on."""
-
-    capital = MoneyField(label=gettext_lazy("Price paid for all"), required=False)
-    residual = MoneyField(label=gettext_lazy("Residual value of all at the end"), required=False)
-    currency = forms.ChoiceField(label=gettext_lazy("Currency"), required=False, choices=[("", "–"), *CURRENCY_CHOICES])
-
-    class Meta:
-        model = CardLot
-        fields = [
-            "accelerator", "cards", "cards_per_node", "ordered_on", "starts_on", "ends_on", "capital", "residual",
-            "life_months", "currency",
-        ]  # fmt: skip
-        widgets = {name: day_input() for name in ("ordered_on", "starts_on", "ends_on")}
-
-
-class WindowForm(forms.ModelForm):
-    """Hours in which cards stand still on purpose, or are kept for somebody."""
-
-    starts_at = forms.DateTimeField(label=gettext_lazy("From"), widget=moment_input())
-    ends_at = forms.DateTimeField(label=gettext_lazy("Until"), widget=moment_input())
-
-    class Meta:
-        model = CardWindow
-        fields = ["kind", "accelerator", "cards", "starts_at", "ends_at", "reason"]
-
-
-class PartitionForm(forms.Form):
-    """Which cards a partition hands out."""
-
-    name = forms.CharField(label=gettext_lazy("Partition"), max_length=200)
-    accelerator = forms.ModelChoiceField(Accelerator.objects.none(), label=gettext_lazy("Accelerator"))
-    mode = forms.ChoiceField(label=gettext_lazy("Mode"), choices=PriceMode.choices)
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.fields["accelerator"].queryset = Accelerator.objects.order_by("name")  # type: ignore[attr-defined]
-
-
-class MonthForm(forms.Form):
-    """Which month."""
-
-    month = forms.CharField(
-        label=pgettext_lazy("of the calendar", "Month"), required=False, widget=forms.TextInput(attrs={"type": "month"})
-    )
-
-    def clean_month(self) -> Month | None:
-        text = self.cleaned_data["month"]
-        try:
-            return Month.parse(text) if text else None
-        except ValueError as error:
-            raise forms.ValidationError(_("Write a month such as 2027-01.")) from error
-
-
-@dataclass(frozen=True)
-class IdleRow:
-    """One kind of card in the month, with the money of what nobody held."""
-
-    sums: queries.CardMonth
-    price: Decimal | None
-    currency: str
-
-    @property
-    def cost(self) -> Decimal | None:
-        return None if self.price is None else self.price * self.sums.idle
 
 
 @login_required
@@ -176,22 +82,13 @@ def found_cluster(request: PersonRequest, slug: str) -> Cluster:
 def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None = None) -> HttpResponse:
     """The page, with a form that was refused in its place."""
     chosen = MonthForm(request.GET)
-    asked = chosen.cleaned_data.get("month") if chosen.is_valid() else None
-    until = queries.known_until(found)
-    month = asked or Month.of(until or Organisation.current().today(timezone.now()))
-    end = min(until or month.start, month.end)
-    days = queries.days_of_cluster(found, month.start, end) if end > month.start else []
+    asked = chosen.cleaned_data if chosen.is_valid() else {}
+    shown = words_of(found, asked.get("month"), asked.get("piece"))
+    kept = {"month": str(Month.of(shown["month"])), "piece": asked.get("piece")}
     words: dict[str, Any] = {
+        **shown,
         "cluster": found,
-        "month": month.start,
-        "month_form": MonthForm(initial={"month": str(month)}),
-        "until": until,
-        "rows": [IdleRow(each, *idle.price_of(found, each.accelerator, month.start)) for each in
-                 queries.by_accelerator(days)],
-        "columns": columns_of(days),
-        "label": label_of(days, month),
-        "waits": jobs.queue_waits(found, month),
-        "states": jobs.hours_by_state(found, month.start, month.end),
+        "month_form": MonthForm(initial=kept) if asked else chosen,
         "lots": found.lots.select_related("accelerator"),
         "partitions": found.partitions.select_related("accelerator"),
         "windows": found.windows.select_related("accelerator")[:WINDOWS_SHOWN],
@@ -203,32 +100,6 @@ def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None
     for name, form in forms_of_page.items():
         words[name] = wrong if wrong is not None and type(wrong) is type(form) else form
     return render(request, "web/clusters/cluster.html", words, status=422 if wrong is not None else 200)
-
-
-def columns_of(days: Sequence[CardDay]) -> list[Column]:
-    """Held, maintenance and idle of each day, all kinds of cards together."""
-    by_day: dict[date, list[CardDay]] = {}
-    for each in days:
-        by_day.setdefault(each.day, []).append(each)
-    return [
-        Column(
-            str(day.day),
-            [float(sum(getattr(each, name) for each in own)) for name in ("allocated", "maintenance", "idle")],
-            float(sum(each.capacity for each in own)),
-        )
-        for day, own in sorted(by_day.items())
-    ]
-
-
-def label_of(days: Sequence[CardDay], month: Month) -> str:
-    sums = {
-        name: figures.grouped(sum((getattr(each, name) for each in days), Decimal(0)), 0)
-        for name in ("capacity", "maintenance", "allocated", "idle")
-    }
-    return _(
-        "Accelerator-hours of %(month)s by day: of %(capacity)s there were %(allocated)s held, %(maintenance)s in "
-        "maintenance and %(idle)s idle."
-    ) % {"month": str(month), **sums}
 
 
 def keep(request: PersonRequest, found: Cluster, form: forms.BaseForm, act: Any, said: str) -> HttpResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -98,17 +98,28 @@ def capacity_by_month(start: Month, end: Month) -> list[RegisteredMonth]:
 
 
 def _held(cluster: Cluster, start: date, end: date) -> dict[tuple[date, str], Decimal]:
-    """Accelerator-hours of the job log by day and kind: as the partition says, else as the log names the card."""
-    partitions = dict(cluster.partitions.values_list("name", "accelerator__slug"))
-    kinds = set(cluster.lots.values_list("accelerator__slug", flat=True))
-    names = accelerator_names()
+    """Accelerator-hours of the job log by day and kind."""
+    kind_of = kinds_of(cluster)
     found: dict[tuple[date, str], Decimal] = {}
     for row in job_days(cluster, start, end, HELD_BY):
-        day, partition, card = row[:3]
-        named = partitions.get(partition) or names.get("-".join(card.lower().split()))
-        kind = named or (next(iter(kinds)) if len(kinds) == 1 else card or partition)
+        kind = kind_of(*row[1:3])
+        day = row[0]
         found[day, kind] = EXACT.add(found.get((day, kind), Decimal(0)), row[HOURS])
     return found
+
+
+def kinds_of(cluster: Cluster) -> Callable[[str, str], str]:
+    """Which kind of card a job held: as its partition says, else as the log names the card, else the only one there."""
+    partitions = dict(cluster.partitions.values_list("name", "accelerator__slug"))
+    kinds = set(cluster.lots.values_list("accelerator__slug", flat=True))
+    only = next(iter(kinds)) if len(kinds) == 1 else ""
+    names = accelerator_names()
+
+    def kind_of(partition: str, card: str) -> str:
+        named = partitions.get(partition) or names.get("-".join(card.lower().split()))
+        return named or only or card or partition
+
+    return kind_of
 
 
 def job_days(cluster: Cluster, start: date, end: date, groups: Sequence[str]) -> list[tuple[Any, ...]]:
