@@ -14,6 +14,7 @@ from usage.models import CardLot, CardWindow, Cluster, ClusterPartition, Source
 
 from .bills import deliver, drop_temporary_tables
 from .test_clusters import hpc, job, log, no_worker  # noqa: F401
+from .test_fragments import deliver_on_nodes, on_nodes
 
 pytestmark = pytest.mark.django_db
 
@@ -109,3 +110,21 @@ def test_the_page_says_how_long_jobs_waited_and_what_failed_ones_cost(hpc, clien
     client.force_login(hpc.operator)
     page = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03"}).content.decode()
     assert "2.8 h" in page and "NODE_FAIL" in page and "6.00" in page
+
+
+def test_the_page_says_what_lay_in_pieces_or_why_it_cannot(hpc, client):  # noqa: F811
+    hpc.lot.cards, hpc.lot.cards_per_node = 8, 4
+    hpc.lot.save()
+    deliver_on_nodes(
+        on_nodes(1, 3, "n1", 0, 10), on_nodes(2, 4, "n2", 4, 10, submitted=2), on_nodes(3, 4, "n2", 0, 2, day=6)
+    )
+    client.force_login(hpc.operator)
+
+    whole = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03"}).content.decode()
+    pairs = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03", "piece": "2"}).content.decode()
+    log(job(9, "one", 1))
+    unknown = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03"}).content.decode()
+
+    assert "lay in pieces, by day: 10, and 2 of them" in whole and "30.00" in whole
+    assert "lay in pieces, by day: 10, and 2 of them" in pairs
+    assert "the log names no nodes for jobs of 1 hours" in unknown

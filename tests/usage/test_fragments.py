@@ -80,9 +80,11 @@ def test_cards_of_a_job_on_two_nodes_are_divided_between_them():
 HEADER = "JobID|JobIDRaw|Submit|Start|End|ElapsedRaw|State|Account|Partition|AllocTRES|NodeList\n"
 
 
-def on_nodes(number: int, cards: int, nodes: str, start: int, end: int, submitted: int | None = None) -> str:
-    begun, ended = at(start), at(end)
-    asked = at(start if submitted is None else submitted)
+def on_nodes(
+    number: int, cards: int, nodes: str, start: int, end: int, submitted: int | None = None, day: int = 5
+) -> str:
+    begun, ended = at(start, day), at(end, day)
+    asked = at(start if submitted is None else submitted, day)
     return (
         f"{number}|{number}|{asked:%FT%T}|{begun:%FT%T}|{ended:%FT%T}|{(end - start) * 3600}|COMPLETED|one|gpu|"
         f"gres/gpu={cards}|{nodes}\n"
