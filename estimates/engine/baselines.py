@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from estimates.engine.continued import RUNS, published_share
 from estimates.engine.plan import Plan
 from estimates.engine.recorded import Recorded, family, pooled, speaking_for
 from estimates.engine.sampling import Z_10, Range
@@ -164,6 +165,9 @@ FIXED: Mapping[str, Known] = {
     ),
     "inference.bandwidth_share": Known(
         Pert(0.4, 0.6, 0.8), "Our assumption: decoding reaches 0.4 to 0.8 of the memory bandwidth"
+    ),
+    "data.share_of_base": Known(
+        published_share(), "Published continued pretraining, tokens against those of the base", len(RUNS)
     ),
     "network.interconnect_share": Known(Point(0.0), "The price of rent, and capital per accelerator, hold it"),
 }

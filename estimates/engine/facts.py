@@ -76,6 +76,10 @@ def _paid_mfu(context: Context) -> Leaf | None:
     return _from_history("compute.paid_mfu")(context) if uses_paid_mfu(context.plan) else None
 
 
+def _share_of_base(context: Context) -> Leaf | None:
+    return _from_history("data.share_of_base")(context) if "data.base_tokens" in context.plan.inputs else None
+
+
 def _residual(context: Context) -> Leaf:
     given = context.plan.number("model_error.sigma")
     known = context.history.residual(context.plan)
@@ -238,6 +242,7 @@ FACTS = {
         "1", "Tokens that give a learning signal", "产生学习信号的 token 占比", _signal_share
     ),
     "paid_mfu": Fact("1", "MFU of paid hours", "付费时长口径 MFU", _paid_mfu),
+    "share_of_base": Fact("1", "Tokens against those of the base", "token 数与基座之比", _share_of_base),
     "residual": Fact("1", "Residual of the method", "方法残差", _residual),
     "feasibility": Fact("1", "Feasible at the medians", "中位数下是否可行", _feasibility),
     "hours_to_deadline": Fact("hour", "Hours to the deadline", "距期限小时数", _hours_to_deadline),

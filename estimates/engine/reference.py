@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from estimates.engine.baselines import ANY_MTBF, EXPERIMENTS, FIXED, MTBF, PAID_MFU, RESIDUALS, Known
+from estimates.engine.continued import RUNS as CONTINUED
 from estimates.engine.explain import leaf_words
 from estimates.engine.graph import Quantity
 from estimates.engine.quantities import MODULES, QUANTITIES
@@ -37,6 +38,7 @@ def _lines() -> Iterator[str]:
             if item.formula.__module__ == module.__name__:
                 yield from _entry(name, item)
     yield from _defaults()
+    yield from _continued()
     yield from _warnings()
 
 
@@ -78,6 +80,15 @@ def _defaults() -> Iterator[str]:
         yield _default(path, known)
     for path, known in RESIDUALS.items():
         yield _default(f"model_error.sigma with {path}", known)
+
+
+def _continued() -> Iterator[str]:
+    yield "\n## Published continued pretraining"
+    yield "\nWhat `data.share_of_base` is made from: tokens of the run against those that its base had seen."
+    yield "\n| run | tokens | of the base | share | source |"
+    yield "|---|---|---|---|---|"
+    for run in CONTINUED:
+        yield f"| {run.name} | {run.tokens:.3g} | {run.base_tokens:.3g} | {run.share:.3f} | {run.source} |"
 
 
 def _default(name: str, known: Known) -> str:

@@ -49,7 +49,8 @@ ONE_KIND = (
 EXCLUSIVE: Mapping[str, tuple[str, ...]] = {
     INSTEAD_OF_FAILURES: FAILURE_MODEL,
     "compute.pools": ONE_KIND,
-    "model.stages": ("data.tokens",),
+    "data.base_tokens": ("data.tokens", "data.epochs"),
+    "model.stages": ("data.tokens", "data.base_tokens"),
     "model.training_flops": ("model.flops_per_parameter_token", "model.stages"),
     "inference.unit_cost_per_request": ("inference.tiers",),
 }
@@ -107,7 +108,7 @@ def check_required(draft: Draft, task: str, prefix: str) -> None:
 def _needed_for(task: str, draft: Draft) -> Iterator[str]:
     """What the task itself asks for; a figure that is known already makes others superfluous."""
     if task in TRAINING and not (task == "ablation" and draft.tables.get("experiments")):
-        yield from _work(draft)
+        yield from _work(draft, task)
     if task in TRAINING or task == "evaluation":
         yield from _hardware(draft)
     if task == "ablation" and not draft.has("experiments.ratio"):
@@ -120,9 +121,12 @@ def _needed_for(task: str, draft: Draft) -> Iterator[str]:
         yield "vectors.count"
 
 
-def _work(draft: Draft) -> Iterator[str]:
-    if not (draft.has("model.training_flops") or draft.has("model.stages")):
-        yield from ("model.parameters", "data.tokens")
+def _work(draft: Draft, task: str) -> Iterator[str]:
+    if draft.has("model.training_flops") or draft.has("model.stages"):
+        return
+    yield "model.parameters"
+    if not (task == "continued_pretrain" and draft.has("data.base_tokens")):
+        yield "data.tokens"
 
 
 def _hardware(draft: Draft) -> Iterator[str]:
@@ -154,6 +158,8 @@ def _needed_beside(draft: Draft) -> Iterator[tuple[str, str]]:
     pretrains = words.get("task") in ("pretrain", "continued_pretrain") and not draft.has("model.training_flops")
     if pretrains and words.get("model.architecture") == "encoder_decoder":
         yield "model.flops_per_parameter_token", "model.architecture: encoder_decoder"
+    if draft.has("data.share_of_base"):
+        yield "data.base_tokens", "data.share_of_base"
     strategy = words.get("finetune.strategy", "full")
     if strategy != "full":
         key = "adapter_parameters" if strategy == "lora" else "head_parameters"

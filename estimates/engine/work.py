@@ -71,6 +71,12 @@ def paid_tokens_of_stages(model__stages__tokens: Array) -> Array:
     return model__stages__tokens.sum(axis=0)
 
 
+@paid_tokens.variant(when=is_task("continued_pretrain"))
+def paid_tokens_of_share(data__base_tokens: Array, share_of_base: Array) -> Array:
+    """Continued pretraining as a share of what the base has seen: all passes together."""
+    return data__base_tokens * share_of_base
+
+
 @quantity("FLOP", "Operations of full training", "全量训练计算量", source=KAPLAN, when=training)
 def full_training_flops(
     model__flops_per_parameter_token: Array, multiplied_parameters: Array, paid_tokens: Array
