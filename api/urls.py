@@ -15,6 +15,7 @@ from api import (
     feeds,
     guards,
     imports,
+    opening,
     prices,
     projects,
     proposals,
@@ -41,6 +42,7 @@ urlpatterns = [
     *feeds.urlpatterns,
     *runs.urlpatterns,
     *bookings.urlpatterns,
+    *opening.urlpatterns,
     *assets.urlpatterns,
     *prices.urlpatterns,
 ]

@@ -87,10 +87,7 @@ def import_opening(content: bytes, *, by: User, name: str, now: datetime | None 
     for project in sorted(known.values(), key=lambda project: project.pk):
         lock_project(project.pk)
     file = preview_opening(content, by=by, now=moment)
-    if file.faults:
-        raise DomainError(
-            _("The file holds faults: nothing was written."), code="file_refused", faults=list(file.faults[:MOST_TOLD])
-        )
+    check_faults(file)
     lines = [write_row(wanted, by=by, name=name, now=moment) for wanted in file.new]
     spent = [wanted.row for wanted in file.rows if wanted.row.spent]
     if spent:
@@ -109,6 +106,14 @@ def import_opening(content: bytes, *, by: User, name: str, now: datetime | None 
             name=name,
         )
     return lines
+
+
+def check_faults(file: OpeningFile) -> None:
+    """All or none: one fault refuses the file."""
+    if file.faults:
+        raise DomainError(
+            _("The file holds faults: nothing was written."), code="file_refused", faults=list(file.faults[:MOST_TOLD])
+        )
 
 
 def write_row(wanted: WantedRow, *, by: User, name: str, now: datetime) -> BudgetLine:
