@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.bodies import BodyParser
+from api.once import KEY, once
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.scopes import HasScope
 from core.money import exact_text
@@ -90,7 +91,10 @@ class BookingsView(APIView):
         following = page[PAGE - 1].pk if len(page) > PAGE else None
         return Response({"results": BookingSerializer(page[:PAGE], many=True).data, "next": following})
 
-    @extend_schema(operation_id="bookings_create", request=NewBooking, responses={201: BookingSerializer})
+    @extend_schema(
+        operation_id="bookings_create", request=NewBooking, responses={201: BookingSerializer}, parameters=[KEY]
+    )
+    @once
     def post(self, request: SignedInRequest) -> Response:
         form = NewBooking(data=request.data)
         form.is_valid(raise_exception=True)
@@ -132,7 +136,10 @@ class BookingReversalView(APIView):
     permission_classes = PERMISSIONS
     scope = "usage"
 
-    @extend_schema(operation_id="bookings_reverse", request=ReasonSerializer, responses={201: BookingSerializer})
+    @extend_schema(
+        operation_id="bookings_reverse", request=ReasonSerializer, responses={201: BookingSerializer}, parameters=[KEY]
+    )
+    @once
     def post(self, request: SignedInRequest, pk: int) -> Response:
         row = get_object_or_404(Booking.objects.visible_to(request.user), pk=pk)
         reversal = services.reverse_booking(row, by=request.user, reason=reason_of(request))

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.bodies import AlwaysJson, BodyParser, body_of
+from api.once import check_key
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.scopes import HasScope
 from overruns import tasks
@@ -138,6 +139,8 @@ def received(
     request: SignedInRequest, source: Source, name: str, stream: Any, *, format: str, settings: dict[str, Any]
 ) -> Response:
     """Keep the file, queue its import, start the worker."""
+    key = request.headers.get("Idempotency-Key", "")
+    check_key(key)
     delivery = services.receive_file(
         source=source,
         by=request.user,
@@ -145,7 +148,7 @@ def received(
         stream=stream,
         format=format,
         settings=settings,
-        idempotency_key=request.headers.get("Idempotency-Key", "")[:120],
+        idempotency_key=key,
     )
     if delivery.status == Import.Status.QUEUED:
         tasks.import_soon(delivery.pk)

@@ -218,6 +218,7 @@ CELERY_BEAT_SCHEDULE = {
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},
     "deliver the outbox": {"task": "teams.tasks.deliver_outbox", "schedule": 5.0, "options": {"expires": 30}},
+    "forget old answers of the API": {"task": "teams.tasks.forget_answers", "schedule": 3600.0},
     "deliver to webhooks": {"task": "teams.tasks.deliver_webhooks", "schedule": 5.0, "options": {"expires": 30}},
 }
 """The clock takes up what is left as rows, so that a lost broker message loses nothing."""

@@ -8,6 +8,9 @@ from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from zoneinfo import ZoneInfo
 
+FIRST_YEAR, LAST_YEAR = 1900, 2999
+"""Of months that are read: the months around them are dates too."""
+
 
 @dataclass(frozen=True, order=True)
 class Month:
@@ -32,6 +35,8 @@ class Month:
             dash and len(year) == 4 and len(number) == 2 and (year + number).isascii() and (year + number).isdigit()
         ):
             raise ValueError(f"{text!r} is not a month such as 2027-01")
+        if not FIRST_YEAR <= int(year) <= LAST_YEAR:
+            raise ValueError(f"{text!r} is not between {FIRST_YEAR} and {LAST_YEAR}")
         return cls(int(year), int(number))
 
     @property

@@ -326,6 +326,23 @@ class ApiToken(models.Model):
         return hashlib.sha256(secret.encode()).hexdigest()
 
 
+class KeptAnswer(models.Model):
+    """What a write of the API answered under an idempotency key: the same request again gets it, and does nothing."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=120)
+    request = models.CharField(max_length=64, help_text=_("Digest of method, address and body."))
+    status = models.PositiveSmallIntegerField(default=0)
+    body = models.JSONField(null=True)
+    made_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_answer_per_key")]
+
+    def __str__(self) -> str:
+        return f"{self.key} → {self.status}"
+
+
 class ExchangeRate(models.Model):
     """What one unit of `base` was worth in `quote` in a month. The newest entered row counts."""
 

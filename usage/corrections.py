@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import IO
 
@@ -18,6 +18,7 @@ from teams.models import User
 
 from . import services
 from .delivery import read_settings
+from .focus_export import Line, guarded
 from .formats import detection
 from .models import Import, Meaning, RejectedRow
 from .pipeline import files
@@ -34,7 +35,14 @@ def mendable(delivery: Import) -> bool:
     return delivery.status != Import.Status.RUNNING and RejectedRow.objects.filter(delivery=delivery).exists()
 
 
-def correct_import(original: Import, mended: Mapping[int, str], *, by: User, now: datetime | None = None) -> Import:
+def correct_import(
+    original: Import,
+    mended: Mapping[int, str],
+    *,
+    by: User,
+    idempotency_key: str = "",
+    now: datetime | None = None,
+) -> Import:
     """Deliver an import again with mended records, by line. It is read like any other: nothing is patched in place.
 
     Where a delivery replaces what was there, or its rows have keys, it is the whole file; where rows only add, it is
@@ -55,8 +63,11 @@ def correct_import(original: Import, mended: Mapping[int, str], *, by: User, now
                 stream=file,
                 format=original.settings.get("format", "") or original.format,
                 settings=given,
+                idempotency_key=idempotency_key,
                 now=now,
             )
+            if delivery.corrects_id:
+                return delivery
             delivery.corrects = original
             delivery.save(update_fields=["corrects"])
             activity.record(
@@ -101,6 +112,14 @@ def _write(original: Import, changed: Mapping[int, str], file: IO[bytes]) -> Non
                         file.write(changed[line].encode(settings.encoding) + b"\n")
                     elif not adds:
                         file.write(record.rstrip(b"\r\n") + b"\n")
+
+
+def rejected_lines(delivery: Import) -> Iterator[str]:
+    """The quarantine of a delivery as CSV: every rejected row with its line, column, value, reason and text."""
+    writer = csv.writer(Line())
+    yield writer.writerow(["line", "column", "value", "reason", "record"])
+    for row in RejectedRow.objects.filter(delivery=delivery).iterator():
+        yield writer.writerow([row.line, *(guarded(text) for text in (row.column, row.value, row.reason, row.text))])
 
 
 def mended_rows(text: str) -> dict[int, str]:

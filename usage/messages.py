@@ -7,13 +7,13 @@ from django.urls import reverse
 from teams import notifications, permissions
 from teams.models import Role, User
 
-from . import restatements
+from . import changes
 from .models import Import
 
 
 def tell_of_restatement(delivery: Import) -> None:
     """Finance and operators hear of a delivery that changed months whose books are closed."""
-    months = restatements.closed_months_of(delivery)
+    months = changes.closed_months_of(delivery)
     if not months:
         return
     notifications.notify(

@@ -49,15 +49,25 @@ def delivered(scope: Scope, delivery: Import, *, changed: bool, is_final: bool) 
 @transaction.atomic
 def finalise_period(given: Scope, *, by: User, reason: str) -> Scope:
     """Say that a period is final: from now on a delivery that changes it waits for a person."""
+    return _moved_by_hand(given, State.FINAL, by=by, reason=reason, verb="period.final")
+
+
+@transaction.atomic
+def reopen_period(given: Scope, *, by: User, reason: str) -> Scope:
+    """Say that a period is not final after all: deliveries change it again without asking."""
+    return _moved_by_hand(given, State.REOPENED, by=by, reason=reason, verb="period.reopened")
+
+
+def _moved_by_hand(given: Scope, to: State, *, by: User, reason: str, verb: str) -> Scope:
     scope = Scope.objects.select_for_update(of=["self"]).select_related("source").get(pk=given.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator or finance says that a period is final."))
+        raise DomainError(_("Only an operator or finance says whether a period is final."))
     if scope.month is None:
         raise DomainError(_("A log has no billing month that could be final."))
     if not reason.strip():
         raise DomainError(_("Say why."), faults=[Fault("reason", "", _("is needed"))])
-    move(scope, State.FINAL, by=by, reason=reason.strip(), now=timezone.now())
-    activity.record("period.final", by=by, subject=scope, source=scope.source.slug, period=scope.key, reason=reason)
+    move(scope, to, by=by, reason=reason.strip(), now=timezone.now())
+    activity.record(verb, by=by, subject=scope, source=scope.source.slug, period=scope.key, reason=reason)
     return scope
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -97,6 +97,16 @@ def since_closing(
     return found
 
 
+def of_import(
+    delivery: Import, *, basis: str = Basis.EFFECTIVE, projects: Sequence[int] | None = None
+) -> list[Restated]:
+    """What one import that went live changed: known just before it against known with it."""
+    if delivery.live_at is None:
+        return []
+    before = delivery.live_at - timedelta(microseconds=1)
+    return restated(Between(before, delivery.live_at, basis, source_id=delivery.source_id, projects=projects))
+
+
 def _later(asked: Between) -> Between:
     """From the second time on, up to now."""
     assert asked.until is not None
@@ -118,10 +128,10 @@ def _changes(asked: Between) -> Iterator[tuple[Cell, int | None, Decimal]]:
     if window:
         come = "known_from_id = ANY(%(window)s) AND (known_until_id IS NULL OR known_until_id <> ALL(%(window)s))"
         gone = "known_until_id = ANY(%(window)s) AND known_from_id <> ALL(%(window)s)"
-        yield from _placed(asked, come, at="until", sign=1, delivery="x.known_from_id", window=window)
-        yield from _placed(asked, gone, at="since", sign=-1, delivery="x.known_until_id", window=window)
+        yield from placed(asked, come, at="until", sign=1, delivery="x.known_from_id", window=window)
+        yield from placed(asked, gone, at="since", sign=-1, delivery="x.known_until_id", window=window)
     for at, sign in (("until", 1), ("since", -1)):
-        yield from _placed(asked, MOVED, at=at, sign=sign, delivery="NULL::bigint", window=window)
+        yield from placed(asked, MOVED, at=at, sign=sign, delivery="NULL::bigint", window=window)
 
 
 MOVED = """
@@ -140,7 +150,7 @@ def _imports_between(asked: Between) -> Any:
     return found.filter(live_at__lte=asked.until) if asked.until else found
 
 
-def _placed(
+def placed(
     asked: Between, which: str, *, at: str, sign: int, delivery: str, window: list[int]
 ) -> Iterator[tuple[Cell, int | None, Decimal]]:
     """Sums of some records by cell and import, where they were placed at one of the two times."""
@@ -161,7 +171,7 @@ def _placed(
         where=" AND ".join(conditions),
     )
     measure = 7 if asked.basis == Basis.BILLED else 8
-    for row in _fetch(sql, {**_parameters(asked), "window": window}):
+    for row in fetch(sql, {**parameters_of(asked), "window": window}):
         if amount := row[measure]:
             yield Cell(*row[:5]), row[5], amount if sign > 0 else amount.copy_negate()
 
@@ -178,7 +188,7 @@ def _near(asked: Between) -> str:
     )
 
 
-def _parameters(asked: Between) -> dict[str, Any]:
+def parameters_of(asked: Between) -> dict[str, Any]:
     return {
         "since": asked.since,
         "until": asked.until or datetime.max.replace(tzinfo=asked.since.tzinfo, year=9998),
@@ -196,7 +206,7 @@ def _totals_now(asked: Between, months: set[date]) -> dict[Cell, Decimal]:
         return {}
     measure = "billed" if asked.basis == Basis.BILLED else "effective"
     month = "u.billing_month" if asked.basis == Basis.BILLED else "date_trunc('month', u.day)::date"
-    rows = _fetch(
+    rows = fetch(
         f"""SELECT m.source_id, {month}, u.project_id, u.is_shared, u.currency, sum(u.{measure})
             FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id
             WHERE {month} = ANY(%(months)s) AND u.currency <> '' AND m.source_id IN {BEARS_MONEY}
@@ -251,98 +261,7 @@ def _sum(amounts: Iterable[Decimal]) -> Decimal:
     return total
 
 
-@dataclass
-class Change:
-    """What one import changed in one month, place and currency: rows, and money before and after of those rows."""
-
-    month: date
-    project: Project | None
-    is_shared: bool
-    currency: str
-    added: int = 0
-    removed: int = 0
-    changed: int = 0
-    old: Decimal = Decimal(0)
-    new: Decimal = Decimal(0)
-
-    @property
-    def delta(self) -> Decimal:
-        return EXACT.subtract(self.new, self.old)
-
-
-def changes_of(delivery: Import, basis: str = Basis.EFFECTIVE) -> list[Change]:
-    """Rows and money that an import wrote and ended, by month and place. A row that was ended and written again
-    under the same key, or with the same keys and times, is a changed one.
-    """
-    if delivery.live_at is None:
-        return []
-    asked = Between(delivery.live_at, delivery.live_at, basis)
-    found: dict[tuple, Change] = {}
-    projects: dict[int, Project] = {}
-
-    def change(month: date, project_id: int | None, is_shared: bool, currency: str) -> Change:
-        if project_id and project_id not in projects:
-            projects[project_id] = Project.objects.select_related("team").get(pk=project_id)
-        project = projects[project_id] if project_id else None
-        return found.setdefault((month, project_id, is_shared, currency), Change(month, project, is_shared, currency))
-
-    for name, which in (("new", "known_from_id = ANY(%(window)s)"), ("old", "known_until_id = ANY(%(window)s)")):
-        for cell, _delivery, amount in _placed(
-            asked, which, at="until", sign=1, delivery="NULL::bigint", window=[delivery.pk]
-        ):
-            each = change(cell.month, cell.project_id, cell.is_shared, cell.currency)
-            setattr(each, name, EXACT.add(getattr(each, name), amount))
-    for month, project_id, is_shared, currency, added, removed, changed in _counts(delivery, asked):
-        each = change(month, project_id, is_shared, currency)
-        each.added, each.removed, each.changed = added, removed, changed
-    return [found[key] for key in sorted(found, key=lambda key: (-key[0].toordinal(), key[3], key[1] or 0, key[2]))]
-
-
-def _counts(delivery: Import, asked: Between) -> Sequence[tuple]:
-    """Rows added, removed and changed by an import, by month, place and currency."""
-    day = "(r.usage_start AT TIME ZONE %(zone)s)::date"
-    month = "r.billing_month" if asked.basis == Basis.BILLED else f"date_trunc('month', {day})::date"
-    return _fetch(
-        f"""WITH touched AS (
-                SELECT {month} AS month, p.project_id, p.is_shared, r.currency, r.known_from_id = %(import)s AS comes,
-                       coalesce(r.row_key::text, r.key_set_id || ' ' || r.usage_start || ' ' || r.usage_end) AS identity
-                FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id
-                JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.is_first
-                 AND p.starts_on <= {day} AND p.ends_on > {day}
-                 AND p.known_from <= %(until)s AND (p.known_until IS NULL OR p.known_until > %(until)s)
-                WHERE (r.known_from_id = %(import)s OR r.known_until_id = %(import)s) AND k.source_id IN {BEARS_MONEY}),
-            numbered AS (
-                SELECT *, row_number() OVER (
-                    PARTITION BY month, project_id, is_shared, currency, comes, identity) AS ordinal FROM touched),
-            paired AS (
-                SELECT month, project_id, is_shared, currency, bool_or(comes) AS comes, bool_or(NOT comes) AS goes
-                FROM numbered GROUP BY month, project_id, is_shared, currency, identity, ordinal)
-            SELECT month, project_id, is_shared, currency, count(*) FILTER (WHERE NOT goes),
-                   count(*) FILTER (WHERE NOT comes), count(*) FILTER (WHERE comes AND goes)
-            FROM paired GROUP BY 1, 2, 3, 4""",
-        {**_parameters(asked), "import": delivery.pk},
-    )
-
-
-def closed_months_of(delivery: Import) -> list[Month]:
-    """Closed months of which an import changed the cost, in order."""
-    closed = list(ClosedMonth.objects.filter(closed_at__lt=delivery.live_at).values_list("month", flat=True))
-    if not closed or delivery.live_at is None:
-        return []
-    zone = Organisation.current().time_zone
-    rows = _fetch(
-        """SELECT month FROM unnest(%(closed)s::date[]) AS month WHERE EXISTS (
-               SELECT 1 FROM usage_record r WHERE (r.known_from_id = %(import)s OR r.known_until_id = %(import)s)
-               AND (coalesce(r.billed, 0) <> 0 OR coalesce(r.effective, 0) <> 0)
-               AND r.usage_start < (month + interval '1 month') AT TIME ZONE %(zone)s
-               AND r.usage_end > month::timestamp AT TIME ZONE %(zone)s)
-           ORDER BY month""",
-        {"closed": closed, "import": delivery.pk, "zone": zone},
-    )
-    return [Month.of(row[0]) for row in rows]
-
-
-def _fetch(sql: str, parameters: dict[str, Any]) -> Sequence[tuple]:
+def fetch(sql: str, parameters: dict[str, Any]) -> Sequence[tuple]:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return cursor.fetchall()

@@ -4,6 +4,7 @@ reporting currency with the rate, the month before, and what was restated since 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -20,6 +21,7 @@ from teams.rates import RateTable, rate_table
 
 from . import restatements
 from .daily import BEARS_MONEY, LIVE_AT, LIVE_NOW, PLACED_AT, PLACED_NOW, days_of_records
+from .focus_export import Line, guarded
 
 
 @dataclass
@@ -234,6 +236,18 @@ def csv_rows(found: Statement) -> Iterator[list[str]]:
         slug = row.project.slug if row.project else ""
         month = str(Month.of(row.month))
         yield [*head, centre, slug, "", row.currency, "", "", "", "", "", "", "", month, exact_text(row.delta)]
+
+
+NUMBERS = ("own", "share_of_shared", "total", "rate", "total_reported", "month_before", "restated")
+"""Columns that a spreadsheet may take for what they are, also below zero."""
+
+
+def csv_lines(found: Statement) -> Iterator[str]:
+    """The CSV line by line, without what a spreadsheet would take for a formula."""
+    writer = csv.writer(Line())
+    numbers = {CSV_COLUMNS.index(name) for name in NUMBERS}
+    for row in csv_rows(found):
+        yield writer.writerow([text if place in numbers else guarded(text) for place, text in enumerate(row)])
 
 
 def months_with_cost(projects: Sequence[int]) -> list[date]:

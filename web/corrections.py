@@ -24,9 +24,9 @@ MOST_BYTES = 50_000_000
 @login_required
 def import_correct(request: PersonRequest, import_id: int) -> HttpResponse:
     """Mend rejected rows and deliver them again."""
+    original = get_object_or_404(Import.objects.visible_to(request.user).select_related("source"), pk=import_id)
     if not permissions.may_import_usage(request.user):
         raise PermissionDenied
-    original = get_object_or_404(Import.objects.visible_to(request.user).select_related("source"), pk=import_id)
     words: dict[str, Any] = {"delivery": original, "given": {}}
     if request.method == "POST":
         try:

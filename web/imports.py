@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -27,7 +25,7 @@ from core.errors import DomainError
 from core.money import EXACT
 from overruns import tasks
 from teams import permissions
-from usage import restatements, services
+from usage import changes, corrections, services
 from usage.formats.detection import FORMATS
 from usage.models import Import, RejectedRow, Source
 from usage.sources import BY_HAND
@@ -225,7 +223,7 @@ def outcome_words(delivery: Import) -> dict[str, Any]:
         "rejected_count": rejected.count(),
         "mappable": delivery.source.format in ("", GENERIC),
         "differences": [held_difference(change) for change in answer.get("held_changes", [])],
-        "changes": restatements.changes_of(delivery) if answer["rows_closed"] else [],
+        "changes": changes.changes_of(delivery) if answer["rows_closed"] else [],
     }
 
 
@@ -239,28 +237,9 @@ def held_difference(change: dict[str, str]) -> dict[str, Any]:
 def rejected_csv(request: PersonRequest, import_id: int) -> StreamingHttpResponse:
     """The quarantine of a delivery: every rejected row with its line, column, value, reason and text."""
     delivery = visible_import(request, import_id)
-    answer = StreamingHttpResponse(rejected_lines(delivery), content_type="text/csv; charset=utf-8")
+    answer = StreamingHttpResponse(corrections.rejected_lines(delivery), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="rejected-{delivery.pk}.csv"'
     return answer
-
-
-class Echo:
-    """A file that hands back what is written."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
-def rejected_lines(delivery: Import) -> Iterator[str]:
-    writer = csv.writer(Echo())
-    yield writer.writerow(["line", "column", "value", "reason", "record"])
-    for row in RejectedRow.objects.filter(delivery=delivery).iterator():
-        yield writer.writerow([row.line, *(harmless(text) for text in (row.column, row.value, row.reason, row.text))])
-
-
-def harmless(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return "'" + text if text[:1] in "=+-@\t\r" and text[:1] else text
 
 
 @login_required

@@ -16,18 +16,36 @@ from usage.models import Scope, Source
 from web.requests import PersonRequest
 
 
+def visible_period(request: PersonRequest, scope_id: int) -> Scope:
+    visible = Scope.objects.filter(source__in=Source.objects.visible_to(request.user))
+    return get_object_or_404(visible.select_related("source"), pk=scope_id)
+
+
 @login_required
 @require_POST
 def period_final(request: PersonRequest, scope_id: int) -> HttpResponse:
     """Say that a period is final."""
-    visible = Scope.objects.filter(source__in=Source.objects.visible_to(request.user))
-    scope = get_object_or_404(visible.select_related("source"), pk=scope_id)
+    scope = visible_period(request, scope_id)
     try:
         periods.finalise_period(scope, by=request.user, reason=request.POST.get("reason", ""))
     except DomainError as refused:
         messages.error(request, refused.message)
     else:
         messages.success(request, _("It is final: a delivery that changes it waits for a person."))
+    return redirect("source", scope.source.slug)
+
+
+@login_required
+@require_POST
+def period_reopen(request: PersonRequest, scope_id: int) -> HttpResponse:
+    """Say that a period is not final after all."""
+    scope = visible_period(request, scope_id)
+    try:
+        periods.reopen_period(scope, by=request.user, reason=request.POST.get("reason", ""))
+    except DomainError as refused:
+        messages.error(request, refused.message)
+    else:
+        messages.success(request, _("It is open again: deliveries change it without asking."))
     return redirect("source", scope.source.slug)
 
 
@@ -50,5 +68,6 @@ def final_after(request: PersonRequest, slug: str) -> HttpResponse:
 
 urlpatterns = [
     path("usage/periods/<int:scope_id>/final/", period_final, name="period-final"),
+    path("usage/periods/<int:scope_id>/reopen/", period_reopen, name="period-reopen"),
     path("usage/sources/<slug:slug>/final-after/", final_after, name="source-final-after"),
 ]

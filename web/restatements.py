@@ -106,10 +106,8 @@ def rows_of(form: RestatementFilter, projects: list[int] | None, delivery: Impor
     given = form.cleaned_data
     basis = given["basis"] or str(Basis.EFFECTIVE)
     source, month = given["source"], given["month"]
-    if delivery is not None and delivery.live_at is not None:
-        before = delivery.live_at - timedelta(microseconds=1)
-        asked = Between(before, delivery.live_at, basis, source_id=delivery.source_id, projects=projects)
-        found = restatements.restated(asked)
+    if delivery is not None:
+        found = restatements.of_import(delivery, basis=basis, projects=projects)
     elif given["since"]:
         until = end_of(given["until"]) if given["until"] else None
         found = restatements.restated(

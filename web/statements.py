@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
@@ -20,7 +19,7 @@ from core.vocabulary import Basis
 from teams import labels, permissions
 from teams.models import Organisation, Project, Team
 from usage import focus_export, statements
-from usage.focus_export import Slice, guarded
+from usage.focus_export import Slice
 from web.requests import PersonRequest
 
 
@@ -119,14 +118,7 @@ def statement(request: PersonRequest, slug: str, month: str) -> HttpResponse:
 def statement_csv(request: PersonRequest, slug: str, month: str) -> StreamingHttpResponse:
     """The statement as CSV."""
     found = asked(request, slug, month)
-    writer = csv.writer(focus_export.Line())
-    numbers = {statements.CSV_COLUMNS.index(name) for name in ("own", "share_of_shared", "total", "rate")}
-    numbers |= {statements.CSV_COLUMNS.index(name) for name in ("total_reported", "month_before", "restated")}
-    rows = (
-        writer.writerow([text if place in numbers else guarded(text) for place, text in enumerate(row)])
-        for row in statements.csv_rows(found)
-    )
-    return download(rows, f"statement-{slug}-{month}.csv")
+    return download(statements.csv_lines(found), f"statement-{slug}-{month}.csv")
 
 
 urlpatterns = [

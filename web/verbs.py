@@ -62,6 +62,7 @@ SENTENCES: dict[str, str | Promise] = {
     "feed.asked": _("{who} had the source {slug} looked at"),
     "source.mapped": _("{who} mapped the columns of the source {slug}: {columns}"),
     "period.final": _("{who} made {period} of {source} final: {reason}"),
+    "period.reopened": _("{who} opened {period} of {source} again: {reason}"),
     "source.final_after": _("{who} set after how many days months of {slug} become final"),
     "import.corrected": _("{who} mended {count} rejected rows of {source}: {subject}"),
     "import.received": _("{who} delivered {subject} for {source}"),

@@ -14,7 +14,7 @@ from core.vocabulary import Basis
 from teams.models import ClosedMonth, Notification
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
-from usage import overview, queries, restatements, rules
+from usage import changes, overview, queries, restatements, rules
 from usage.models import Import
 from usage.pipeline.swap import known_now
 from usage.restatements import Between, restated
@@ -137,7 +137,7 @@ def test_an_import_says_which_rows_it_added_removed_and_changed(stage):
     deliver(source, focus({"ResourceId": "a"}, {"ResourceId": "b"}, {"ResourceId": "c"}))
     again = deliver(source, focus({"ResourceId": "a", "EffectiveCost": "12"}, {"ResourceId": "b"}, {"ResourceId": "d"}))
 
-    (change,) = restatements.changes_of(Import.objects.get(pk=again["import"]))
+    (change,) = changes.changes_of(Import.objects.get(pk=again["import"]))
 
     assert (change.added, change.removed, change.changed) == (1, 1, 1)
     assert (change.old, change.new, change.delta) == (20, 22, 2)

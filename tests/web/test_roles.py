@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,7 +38,20 @@ from tests.usage import factories as usage
 from tests.usage.test_pages import rule_fields
 from usage.bookings import services as bookings
 from usage.bookings.facts import COLUMNS
-from usage.models import AllocationRule, Run, Source
+from usage.bookings.recurring import add_recurring
+from usage.models import (
+    AllocationRule,
+    Import,
+    KeySet,
+    MonthDraft,
+    Reassignment,
+    RecurringBooking,
+    RejectedRow,
+    Run,
+    Scope,
+    Source,
+)
+from usage.reassignments import reassign
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "roles.md"
 PEOPLE = {
@@ -154,6 +167,66 @@ def booked(s: Any) -> dict[str, Any]:
     }
 
 
+def recurring(s: Any) -> dict[str, Any]:
+    return {
+        "name": "Licences",
+        "project": s.project.slug,
+        "category": "data",
+        "currency": "USD",
+        "amount": "10",
+        "starts_on": str(LAST_MONTH),
+    }
+
+
+def is_recurring(s: Any) -> None:
+    given = {**recurring(s), "project": s.project, "starts_on": LAST_MONTH.start, "amount": Decimal(10)}
+    s.recurring = add_recurring(RecurringBooking(basis="amount", **given), by=s.finance)
+    s.month = MonthDraft.objects.get(month=LAST_MONTH.start)
+
+
+def is_delivered(s: Any) -> None:
+    found = usage.deliver(usage.source("bills"), usage.focus({}))
+    s.delivery = Import.objects.get(pk=found["import"])
+    s.scope = Scope.objects.get(source__slug="bills")
+
+
+def is_final(s: Any) -> None:
+    is_delivered(s)
+    Scope.objects.filter(pk=s.scope.pk).update(state="final")
+
+
+def is_rejected(s: Any) -> None:
+    found = usage.deliver(usage.source("bills"), usage.focus({}, {"BilledCost": "ten"}))
+    s.delivery = Import.objects.get(pk=found["import"])
+
+
+def mended_row(s: Any) -> str:
+    return RejectedRow.objects.get(delivery=s.delivery).text.replace("ten", "10")
+
+
+def is_waiting(s: Any) -> None:
+    is_delivered(s)
+    Import.objects.filter(pk=s.delivery.pk).update(status="waiting")
+
+
+def is_queued(s: Any) -> None:
+    is_delivered(s)
+    Import.objects.filter(pk=s.delivery.pk).update(status="queued")
+
+
+def reassigned(s: Any) -> dict[str, Any]:
+    if not KeySet.objects.filter(resource="node-1").exists():
+        is_delivered(s)
+    key_set = KeySet.objects.get(resource="node-1")
+    return {"key_sets": [key_set.pk], "target": s.project.pk, "starts_on": "2026-03-01", "reason": "because"}
+
+
+def is_reassigned(s: Any) -> None:
+    is_delivered(s)
+    said = Reassignment(project=s.project, starts_on=date(2026, 3, 1), reason="because")
+    s.reassignment = reassign(said, [KeySet.objects.get(resource="node-1").pk], by=s.finance)
+
+
 def decision(outcome: str) -> Callable[[Any], dict[str, Any]]:
     return lambda s: {"step": s.step.pk, "outcome": outcome, "reason": "because"}
 
@@ -210,6 +283,8 @@ ACTS = {
     "see a booking": Act(at("booking", lambda s: s.booking.pk), prepare=is_booked),
     "see a source of usage": Act(at("source", lambda s: s.source.slug)),
     "see the allocation rules": Act(at("rule-list")),
+    "see a statement of the team": Act(at("statement", lambda s: s.team.slug, lambda s: f"{TODAY:%Y-%m}")),
+    "see restatements": Act(at("api-restatements")),
     "see the closing": Act(at("closing")),
     "see prices": Act(at("price-list")),
     "open a project": Act(
@@ -273,15 +348,32 @@ ACTS = {
     ),
     "book a cost": Act(at("booking-new"), booked),
     "reverse a booking": Act(at("booking-reverse", lambda s: s.booking.pk), why, is_booked),
+    "write down a recurring cost": Act(at("recurring-new", lambda s: "amount"), recurring),
+    "end a recurring cost": Act(
+        at("recurring-end", lambda s: s.recurring.pk), lambda s: {"last_month": str(LAST_MONTH)}, is_recurring
+    ),
+    "confirm a month of a recurring cost": Act(
+        at("recurring-confirm"), lambda s: {"draft": [f"{s.month.pk}:10"]}, is_recurring
+    ),
     "open a source": Act(at("source-new"), lambda s: {"slug": "new", "name": "New", "currency": "USD"}),
     "deliver a file": Act(
         at("import-new"),
         lambda s: {"source": s.source.slug, "file": SimpleUploadedFile("a.csv", usage.focus({}))},
     ),
     "say when a source is expected": Act(at("source-expected", lambda s: s.source.slug), lambda s: {"hours": "48"}),
+    "mend rejected rows": Act(
+        at("import-correct", lambda s: s.delivery.pk), lambda s: {"row-3": mended_row(s)}, is_rejected
+    ),
+    "apply a delivery that waits": Act(at("import-confirm", lambda s: s.delivery.pk), why, is_waiting),
+    "cancel an import": Act(at("import-cancel", lambda s: s.delivery.pk), lambda s: {}, is_queued),
+    "say that a month of a source is final": Act(at("period-final", lambda s: s.scope.pk), why, is_delivered),
+    "open a month of a source again": Act(at("period-reopen", lambda s: s.scope.pk), why, is_final),
     "say when its months are final": Act(at("source-final-after", lambda s: s.source.slug), lambda s: {"days": "9"}),
     "write an allocation rule": Act(at("rule-new"), lambda s: rule_fields(s.project)),
     "retire an allocation rule": Act(at("rule-retire", lambda s: s.rule.pk), lambda s: {}),
+    "apply the allocation rules": Act(at("rules-apply"), lambda s: {}),
+    "re-assign usage": Act(at("reassign"), reassigned),
+    "reverse a re-assignment": Act(at("reassignment-reverse", lambda s: s.reassignment.pk), why, is_reassigned),
     "name the owner of unallocated cost": Act(at("unallocated-owner"), lambda s: {"person": s.operator.pk}),
     "open a run": Act(at("run-new"), lambda s: {"project": s.project.slug, "slug": "run-2", "name": "Two"}),
     "say the state of a run": Act(at("run-state", lambda s: s.run.slug), lambda s: {"state": "finished"}),
