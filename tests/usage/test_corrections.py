@@ -66,7 +66,7 @@ def test_people_without_the_role_mend_nothing(stage, client):
         corrections.correct_import(Import.objects.get(), mended(found), by=stage.alice)
     client.force_login(stage.charlie)
 
-    assert client.get(reverse("import-correct", args=[found["import"]])).status_code == 403
+    assert client.get(reverse("import-correct", args=[found["import"]])).status_code == 404
 
 
 def test_rows_are_mended_on_the_page_and_by_the_downloaded_list(stage, client, no_worker):  # noqa: F811
