@@ -63,6 +63,7 @@ class AcceleratorAdmin(KeepersAdmin):
             },
         ),
         (_("Power"), {"fields": ("board_w",)}),
+        (_("Delivery"), {"fields": ("lead_time_days", "lead_time_source")}),
         (_("Source"), {"fields": ("source", "verification", "note")}),
     )
 

@@ -61,6 +61,15 @@ class Accelerator(models.Model):
         _("verification"), max_length=10, choices=Verification.choices, default=Verification.EXAMPLE
     )
     note = models.CharField(_("note"), max_length=400, blank=True)
+    lead_time_days = models.PositiveSmallIntegerField(
+        _("lead time, days"),
+        null=True,
+        blank=True,
+        help_text=_("From the order to the first accelerator-hour. Empty: as the newest cards in the register took."),
+    )
+    lead_time_source = models.CharField(
+        _("source of the lead time"), max_length=200, blank=True, help_text=_("Such as an offer, with its date.")
+    )
 
     class Meta:
         verbose_name = _("accelerator")

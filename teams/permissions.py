@@ -115,3 +115,11 @@ def may_see_all_usage(user: User) -> bool:
 def may_close_books(user: User) -> bool:
     """Close a month, and open it again: finance."""
     return has_role(user, Role.FINANCE)
+
+
+def may_see_capacity(user: User) -> bool:
+    """What all teams want of the cards in time: whoever decides on money, and who has a role in the whole."""
+    deciding = (Role.MANAGER, Role.DIRECTOR, Role.FINANCE)
+    return may_see_all_usage(user) or (
+        user.is_active and any(membership.role in deciding for membership in user.memberships.all())
+    )

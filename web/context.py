@@ -60,6 +60,10 @@ def notifications_unread(user: User) -> int:
     return Notification.objects.filter(user=user, read_at=None).count()
 
 
+PROPOSALS = (
+    Place("proposal-list", _("Proposals"), ("proposal", "plan")),
+    Place("capacity", _("Capacity"), ("capacity",), may_see=permissions.may_see_capacity),
+)
 USAGE = (
     Place("usage", _("Overview"), ("usage",)),
     Place("import-list", _("Imports"), ("import",), may_see=permissions.may_see_all_usage),
@@ -87,7 +91,7 @@ BOOKS = (
 PLACES: list[Place | None] = [
     Place("home", _("Home"), ("home",)),
     Place("project-list", _("Projects"), ("project", "line")),
-    Place("proposal-list", _("Proposals"), ("proposal", "plan"), decisions_waiting, _("wait for your decision")),
+    Place("proposal-list", _("Proposals"), (), decisions_waiting, _("wait for your decision"), tabs=PROPOSALS),
     Place("usage", _("Usage"), ("usage",), tabs=USAGE),
     Place("run-list", _("Runs"), ("run",)),
     Place("warning-list", _("Warnings"), (), warnings_unanswered, _("not answered yet"), tabs=WARNINGS),
@@ -127,7 +131,8 @@ def tabs(request: PersonRequest) -> list[Link]:
     """The other parts of the place this page belongs to."""
     here = page_of(request)
     around = next((place for place in PLACES if place and here and place.is_around(here)), None)
-    return [link_to(tab, request) for tab in around.tabs if tab.is_shown_to(request.user)] if around else []
+    shown = [tab for tab in around.tabs if tab.is_shown_to(request.user)] if around else []
+    return [link_to(tab, request) for tab in shown] if len(shown) > 1 else []
 
 
 def page_of(request: PersonRequest) -> str:

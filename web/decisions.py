@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST
 
 from budgets import approvers
 from budgets.assets import uses_without_clearance
+from budgets.capacity.outlook import heaviest_month
 from budgets.evidence import evidence_of, like_runs
 from budgets.funding import Funding, LineDecision, asked_by_category, fundings
 from budgets.models import ApprovalStep, Decision, Proposal, ProposalVersion
@@ -174,6 +175,7 @@ def proposal_page(
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
         **evidence_words(version, request.user),
         "unclear_assets": uses_without_clearance(found),
+        "capacity": heaviest_month(version) if step and permissions.may_see_capacity(request.user) else None,
         "retrospective": Retrospective.objects.filter(proposal=found).first(),
         **what_may(request.user, found, versions),
     }

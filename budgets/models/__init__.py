@@ -7,12 +7,13 @@ from .holds import Hold
 from .hours import ClosedHours, HoursEntry
 from .ledger import ClosedPromise, Entry
 from .lines import BudgetLine, Threshold, TouchedLine
-from .proposals import AskLine, Proposal, ProposalVersion
+from .proposals import AskHours, AskLine, Proposal, ProposalVersion
 from .stops import Stop
 
 __all__ = [
     "ApprovalRule",
     "ApprovalStep",
+    "AskHours",
     "AskLine",
     "Asset",
     "AssetCharge",

@@ -9,8 +9,10 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from estimates.hours import CardHours
 from estimates.models import Estimate
 from teams.models import CURRENCY_CHOICES, Project, User
+from usage.fields import ExactNumericField
 
 from .fields import LINE_CHOICES, MONEY, TASK_CHOICES, only_added
 
@@ -53,6 +55,7 @@ class Proposal(models.Model):
         State.CLOSED: (),
     }
     """From each state, where it may go. An amendment moves an approved proposal to approved again."""
+    FINISHED = (State.REJECTED, State.WITHDRAWN, State.CLOSED)
 
     project = models.ForeignKey(Project, models.PROTECT, related_name="proposals", verbose_name=_("project"))
     requester = models.ForeignKey(User, models.PROTECT, related_name="proposals", verbose_name=_("requester"))
@@ -158,3 +161,33 @@ class AskLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.category} {self.month:%Y-%m} {self.amount}"
+
+
+class AskHours(models.Model):
+    """What a submitted version asks for in accelerator-hours of one kind of card and one month: its frozen means.
+
+    `rented` and `reserved` are the parts of it that the plan rents by the hour, and that it has reserved itself.
+    """
+
+    version = models.ForeignKey(ProposalVersion, models.PROTECT, related_name="ask_hours")
+    accelerator = models.CharField(max_length=120, blank=True)
+    month = models.DateField()
+    hours = ExactNumericField()
+    rented = ExactNumericField()
+    reserved = ExactNumericField()
+
+    class Meta:
+        ordering = ["version", "accelerator", "month"]
+        constraints = [
+            models.UniqueConstraint(fields=["version", "accelerator", "month"], name="ask_hours_once"),
+            models.CheckConstraint(condition=Q(month__day=1), name="ask_hours_of_a_month"),
+            models.CheckConstraint(condition=Q(hours__gte=0), name="ask_hours_are_not_negative"),
+        ]
+        triggers = [only_added("ask_hours_are_only_added")]
+
+    def __str__(self) -> str:
+        return f"{self.accelerator} {self.month:%Y-%m} {self.hours} h"
+
+    @property
+    def card_hours(self) -> CardHours:
+        return CardHours(self.hours, self.rented, self.reserved)

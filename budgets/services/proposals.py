@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 
@@ -14,6 +15,7 @@ from core.errors import DomainError, Fault, NotAllowed
 from core.vocabulary import TaskType
 from estimates import queries as estimate_queries
 from estimates import services as estimates
+from estimates.hours import hours_by_month
 from teams import activity, permissions
 from teams.models import Project, User
 
@@ -21,7 +23,7 @@ from .. import messages
 from ..ask import ask_at_level
 from ..hours import hours_of_lines
 from ..locks import lock_lines, lock_proposal
-from ..models import ApprovalStep, AskLine, BudgetLine, ClosedPromise, Entry, Proposal, ProposalVersion
+from ..models import ApprovalStep, AskHours, AskLine, BudgetLine, ClosedPromise, Entry, Proposal, ProposalVersion
 from ..queries import line_statuses
 from ..status import LineStatus
 from . import approval, carrying
@@ -198,7 +200,7 @@ def submit_proposal(proposal: Proposal, *, by: User, now: datetime | None = None
 
 
 def write_ask(version: ProposalVersion) -> dict[str, Decimal]:
-    """Keep what is asked by category and month; answers what is asked by category."""
+    """Keep what is asked by category and month, and the accelerator-hours of it; answers what is asked by category."""
     parts = estimate_queries.ask_by_line_and_month(version.estimate)
     asked = ask_at_level(parts, version.estimate.answer, version.ask_level, version.currency)
     if not asked:
@@ -206,6 +208,12 @@ def write_ask(version: ProposalVersion) -> dict[str, Decimal]:
     AskLine.objects.bulk_create(
         AskLine(version=version, category=str(category), month=month.start, amount=amount)
         for (category, month), amount in sorted(asked.items(), key=lambda item: (str(item[0][0]), item[0][1]))
+    )
+    estimate = version.estimate
+    hours = hours_by_month(estimate.answer, estimate.plan, estimate_queries.accelerator_book())
+    AskHours.objects.bulk_create(
+        AskHours(version=version, accelerator=accelerator, month=month.start, **asdict(each))
+        for (accelerator, month), each in sorted(hours.items())
     )
     version.ask_total = sum(asked.values(), Decimal(0))
     by_category: dict[str, Decimal] = {}

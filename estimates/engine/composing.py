@@ -18,6 +18,7 @@ from estimates.engine.comparisons import comparisons_of, four_factors, ladder_of
 from estimates.engine.cost_answer import cost_answer, cost_rows
 from estimates.engine.evaluation import Evaluation, find_leaf
 from estimates.engine.graph import Quantity
+from estimates.engine.hours import hours_by_month
 from estimates.engine.lasting import is_lasting, joined
 from estimates.engine.leaves import Context, PriceUse
 from estimates.engine.redundancy import redundancy_of
@@ -88,6 +89,7 @@ def _lasting(case: Case, quantities: Sequence[Quantity], figures: Mapping[str, F
         "quantities": _figures_of(quantities, figures),
         "four_factors": four_factors(case),
         "memory": memory_of(case),
+        "hours_by_month": hours_by_month([case]),
         "assumptions": assumptions(case.evaluation, case.index),
     }
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Part = Mapping[str, Any]
-SECTIONS = ("four_factors", "memory", "assumptions")
+SECTIONS = ("four_factors", "memory", "hours_by_month", "assumptions")
 
 
 def is_lasting(unit: str) -> bool:

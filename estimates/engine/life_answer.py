@@ -13,6 +13,7 @@ from estimates.engine.cash import cash_flow
 from estimates.engine.composing import baseline_answer, compose_all, heading, money_answer, over_budget, price_answer
 from estimates.engine.cost_answer import cost_rows
 from estimates.engine.evaluation import find_leaf
+from estimates.engine.hours import hours_by_month
 from estimates.engine.leaves import Context
 from estimates.engine.sampling import Array
 from estimates.engine.summary import figure, summaries
@@ -27,14 +28,14 @@ def compose_life(context: Context, samples: int) -> dict[str, Any]:
     rows = {name: array for name, (_, array) in quantities.items()}
     figures = summaries(rows | cost_rows(costs, rows["amortised_total"]), 1)[0]
     answers = [compose_all(stage.evaluation)[0] for stage in stages]
+    cases = [Case(stage.evaluation, 0, stage.costs) for stage in stages]
     return {
         **heading(context, samples),
         "feasible": all(answer["feasible"] for answer in answers),
         "quantities": {name: {"unit": unit, **figures[name]} for name, (unit, _) in quantities.items()},
         **money_answer(context, costs, 0, figures),
-        "cash_flow": cash_flow(
-            [Case(stage.evaluation, 0, stage.costs) for stage in stages], [stage.offset for stage in stages]
-        ),
+        "cash_flow": cash_flow(cases, [stage.offset for stage in stages]),
+        "hours_by_month": hours_by_month(cases),
         "probability": life_probabilities(context, costs, hours_to_end(context, stages), answers),
         "sensitivity": life_sensitivity(answers),
         "comparisons": {},
