@@ -164,6 +164,13 @@ def test_an_uptime_that_is_no_number_refuses_the_row():
     assert [column for _line, column, *_more in found.faults] == ["gpu_pod_uptime"]
 
 
+def test_a_field_too_many_is_never_taken_for_a_share_of_the_card():
+    found = read(GPU + gpu_row("a", "G1", "3600").strip() + ",0.5\n" + gpu_row("b", "G2", "3600"))
+
+    assert held(found) == {"b": "1"}
+    assert [reason for *_more, reason in found.faults] == ["it has 12 fields, the header has 11"]
+
+
 def test_cores_of_pods_are_those_they_asked_for():
     text = (
         "interval_start,interval_end,node,namespace,pod,pod_usage_cpu_core_seconds,pod_request_cpu_core_seconds,pod_labels\n"

@@ -18,6 +18,7 @@ from tests.usage.records import read
 from usage import storage
 from usage.formats.holdings import run_and_step
 from usage.models import Record, Source
+from usage.reading.faults import FileRefused
 from usage.totals import Question, usage_totals
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_files")]
@@ -248,6 +249,11 @@ def test_without_a_time_of_access_the_last_change_counts_and_says_so():
 
     [cold] = storage.cold_places(bucket(), 9)
     assert (cold.total, cold.by_access, storage.knows_access(bucket())) == (7, False, False)
+
+
+def test_a_first_line_that_cannot_be_cut_is_refused():
+    with pytest.raises(FileRefused):
+        read("path,size\rmodified\n", "inventory")
 
 
 def test_a_bill_that_names_paths_is_no_inventory():

@@ -84,7 +84,7 @@ JOB_LOGS = {
         "days": "2019-07-31:1, 2019-08-01:1",
     },
     "slurm-json/sarc_mila_1706227200.json": {
-        "read": 7, "rejected": 0, "skipped": {}, "provisional": 0,
+        "read": 21, "rejected": 0, "skipped": {"step": 14}, "provisional": 0,
         "hours": "10.741944", "cores": "29.260556",
         "states": {"CANCELLED": (1, "2.444444"), "COMPLETED": (5, "7.413056"), "FAILED": (1, "0.884444")},
         "accounts": {
@@ -98,7 +98,7 @@ JOB_LOGS = {
         "days": "2024-01-25:7",
     },
     "slurm-json/sarc_mila_1714003200.json": {
-        "read": 8, "rejected": 0, "skipped": {}, "provisional": 3,
+        "read": 24, "rejected": 0, "skipped": {"step": 16}, "provisional": 3,
         "hours": "3654.702778", "cores": "11686.0875",
         "states": {"COMPLETED": (4, "1.0775"), "FAILED": (1, "0"), "RUNNING": (3, "3653.625278")},
         "accounts": {

@@ -24,7 +24,7 @@ from ..reading.faults import FileRefused, RowFault, RowSkipped
 from ..reading.header import Header
 from ..reading.notes import Notes
 from ..reading.numbers import NULLS
-from ..reading.records import Batch, FieldReader, RecordReader
+from ..reading.records import Batch, FieldReader, RecordReader, split_record
 from ..reading.times import instant, time_reader
 from .contract import Format, Keys, Recognition, Records, Row, Sample, ScopeKey
 from .holdings import Holdings, Sum
@@ -130,10 +130,17 @@ def records(stream: io.BufferedReader, settings: Settings, notes: Notes) -> Reco
     if DU.fullmatch(first):
         notes.warn_once("blocks_of_1024")
         return Listing(stream, Blocks().split, settings.encoding, quoted=False)
-    fields = next(csv.reader([first.decode(settings.encoding, "replace")]), [])
-    if places := numbered(settings) or places_of(fields):
+    if places := numbered(settings) or places_of(cells_of(first, settings.encoding)):
         return Listing(stream, Unnamed(places, settings.encoding).split, settings.encoding, quoted=True)
     return None
+
+
+def cells_of(line: bytes, encoding: str) -> list[str]:
+    """The cells of a first line; none where it cannot be cut."""
+    try:
+        return split_record(line, ",", encoding)
+    except csv.Error:
+        return []
 
 
 def numbered(settings: Settings) -> dict[str, int]:

@@ -118,11 +118,14 @@ class MeteringRecords(Table):
         rows = super().split(batch)
         if not self._of_cards:
             return rows
-        return [self._with_share(fields) if len(fields) == self._width else fields for fields in rows]
+        return [self._with_share(fields) for fields in rows]
 
     def _with_share(self, fields: Any) -> Any:
-        if type(fields) is str:
+        """The row and its share. A shorter row stays short; a longer one must not give its last field for the share."""
+        if type(fields) is str or len(fields) < self._width:
             return fields
+        if len(fields) > self._width:
+            return f"it has {len(fields)} fields, the header has {self._width}"
         found = self._held(fields)
         return [*fields, self._seconds(*found) if found else ""]
 

@@ -61,11 +61,14 @@ class SacctJsonReader:
 
     def __init__(self, settings: Settings, notes: Notes) -> None:
         self._rows = JobRows(settings, notes)
+        self._inner = notes.inner
         self._zone = settings.timezone
 
     def row(self, fields: Any) -> Row:
         if not isinstance(fields, dict) or "job_id" not in fields:
             raise RowFault("job_id", str(fields)[:100], "is missing: this is no job")
+        if isinstance(steps := fields.get("steps"), list) and steps:
+            self._inner["step"] += len(steps)
         time, state = _object(fields, "time"), _object(fields, "state").get("current")
         if not isinstance(state, list):
             state = [state]

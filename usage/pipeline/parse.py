@@ -123,6 +123,8 @@ def read_delivery(context: Pass, file: Delivery, wanted: str) -> Reading:
         raise FileRefused(_("The archive holds no file."))
     part.stage_summary()
     context.staging.pause()
+    reading.skipped += context.notes.inner
+    reading.read += context.notes.inner.total()
     if context.settings.strict and reading.rejected:
         raise FileRefused(_("A row is bad, and this source is strict: the file is refused whole."))
     if reading.rejected > BAD_ROWS and reading.rejected > BAD_SHARE * reading.read:

@@ -14,6 +14,8 @@ class Notes:
         self.counts: Counter[str] = Counter()
         self.lines: dict[str, list[int]] = {}
         self.details: dict[str, list[str]] = {}
+        self.inner: Counter[str] = Counter()
+        """Records inside of others that are no usage of their own (steps of a job), by kind: read, and skipped."""
 
     def warn(self, kind: str, *, line: int | None = None, detail: str = "", count: int = 1) -> None:
         """Count one more of a kind; the first few lines and details are kept."""
