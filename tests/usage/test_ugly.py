@@ -57,7 +57,7 @@ def test_u2_names_are_matched_without_case_and_order_and_the_rest_is_kept():
     assert only().extra == {"Id": "=1+1", "x_Export": "2025-07-5T00:00:00Z"}
 
 
-@pytest.mark.parametrize("null", ["", "NULL", "null", "(null)", "None"])
+@pytest.mark.parametrize("null", ["", "NULL", "null", "(null)", "None", "-", "--"])
 def test_u3_words_for_nothing_are_null_where_null_is_allowed(null):
     deliver(factories.source(), focus({"ListCost": null, "ResourceId": null}))
 
@@ -65,7 +65,7 @@ def test_u3_words_for_nothing_are_null_where_null_is_allowed(null):
     assert only().key_set.resource == ""
 
 
-@pytest.mark.parametrize("null", ["", "NULL", "None"])
+@pytest.mark.parametrize("null", ["", "NULL", "None", "-"])
 def test_u3_words_for_nothing_reject_a_row_without_a_cost(null):
     answer = deliver(factories.source(), focus({}, {"BilledCost": null}))
 
@@ -79,6 +79,8 @@ def test_u3_words_for_nothing_reject_a_row_without_a_cost(null):
         ("2026-03-05 00:00:00", "2026-03-05T00:00:00+00:00", {}, {}),
         ("2026-03-05 00:00:00", "2026-03-04T16:00:00+00:00", {"timezone": "Asia/Shanghai"}, {}),
         ("2026-03-05T08:00:00+08:00", "2026-03-05T00:00:00+00:00", {}, {"offset_in_time": 1}),
+        ("2026-03-05T08:00:00+08", "2026-03-05T00:00:00+00:00", {}, {"offset_in_time": 1}),
+        ("2026-03-05t00:00:00z", "2026-03-05T00:00:00+00:00", {}, {}),
         ("2026-03-05T00:00:00.250Z", "2026-03-05T00:00:00.250000+00:00", {}, {}),
         ("2026-03-05T00:00Z", "2026-03-05T00:00:00+00:00", {}, {}),
         ("2026-03-05 00:00:00 +0000 UTC", "2026-03-05T00:00:00+00:00", {}, {}),
@@ -263,6 +265,8 @@ def test_i2_settings_fix_the_order_and_the_money():
         "2026-13-01T00:00:00Z",
         "2026-03-05T23:59:60Z",
         "2026-03-05T00:00:00+99:99",
+        "2026-03-05T00:00:00+99",
+        "2026-03-05T00:00:00+8",
         "soon",
     ],
 )

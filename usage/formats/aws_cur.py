@@ -297,4 +297,4 @@ def open_report(header: Header, settings: Settings, notes: Notes) -> CurReader:
     return CurReader(by_letters, settings, notes)
 
 
-FORMAT = Format(slug="aws-cur", name="AWS", recognise=recognise, open=open_report, version=2)
+FORMAT = Format(slug="aws-cur", name="AWS", recognise=recognise, open=open_report, version=3)

@@ -282,4 +282,4 @@ def open_export(header: Header, settings: Settings, notes: Notes) -> AzureReader
     return AzureReader(by_english, settings, notes)
 
 
-FORMAT = Format(slug="azure", name="Azure", recognise=recognise, open=open_export, version=2)
+FORMAT = Format(slug="azure", name="Azure", recognise=recognise, open=open_export, version=3)

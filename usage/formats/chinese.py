@@ -109,7 +109,7 @@ def cards_of_words(words: str) -> Accelerators:
 def clean(text: str) -> str:
     """A cell without what spreadsheets need in front of an id, and "" for a placeholder."""
     cleaned = text.strip().removeprefix("'").strip()
-    return "" if cleaned in NULLS or cleaned in ("-", "--") else cleaned
+    return "" if cleaned in NULLS else cleaned
 
 
 @dataclass(frozen=True)

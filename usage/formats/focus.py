@@ -387,4 +387,4 @@ def open_focus(header: Header, settings: Settings, notes: Notes) -> FocusReader:
     return FocusReader(header, settings, notes)
 
 
-FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus, version=3)
+FORMAT = Format(slug="focus", name="FOCUS", recognise=recognise, open=open_focus, version=4)

@@ -307,4 +307,4 @@ def open_export(header: Header, settings: Settings, notes: Notes) -> GcpReader:
     return GcpReader(header, settings, notes)
 
 
-FORMAT = Format(slug="gcp", name="Google Cloud", recognise=recognise, open=open_export, records=records)
+FORMAT = Format(slug="gcp", name="Google Cloud", recognise=recognise, open=open_export, records=records, version=2)

@@ -207,4 +207,4 @@ def open_mapped(header: Header, settings: Settings, notes: Notes) -> MappedReade
     return MappedReader(header, settings, notes)
 
 
-FORMAT = Format(slug="generic-csv", name="Generic CSV", recognise=recognise, open=open_mapped)
+FORMAT = Format(slug="generic-csv", name="Generic CSV", recognise=recognise, open=open_mapped, version=2)

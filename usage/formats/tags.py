@@ -22,7 +22,7 @@ ENDED = re.compile(r"; *(?=key:|$)")
 def read_tags(text: str, notes: Notes) -> dict[str, str]:
     """Flat text → text. What cannot be read is kept whole and counted: no bill is lost for a tag."""
     cleaned = text.strip()
-    if cleaned in NULLS or cleaned in ("{}", "[]", "-", "--"):
+    if cleaned in NULLS or cleaned in ("{}", "[]"):
         return {}
     for reader in (_json, _json_without_braces, _pairs, _literal):
         found = reader(cleaned, notes)

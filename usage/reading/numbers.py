@@ -13,7 +13,7 @@ from core.money import exact_text
 
 from .faults import RowFault
 
-NULLS = frozenset(["", "NULL", "null", "(null)", "None", "''"])
+NULLS = frozenset(["", "NULL", "null", "(null)", "None", "''", "-", "--"])
 """Whole values that stand for nothing. Zero is a value."""
 
 _SHORTEST = r"(?:0|-?(?:[1-9][0-9]{0,49}|0(?=\.))(?:\.[0-9]{0,48}[1-9])?)"

@@ -13,13 +13,13 @@ from .numbers import NULLS
 
 ISO = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
-    r"\s*(Z|UTC|(?:UTC|GMT)?[+-][0-9]{2}:?[0-9]{2}(?: UTC)?)?"
+    r"(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
+    r"\s*([Zz]|UTC|(?:UTC|GMT)?[+-][0-9]{2}(?::?[0-9]{2})?(?: UTC)?)?"
 )
 SLASHED = re.compile(
     r"([0-9]{1,4})[/.-]([0-9]{1,2})[/.-]([0-9]{1,4})(?:[T ]+([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?)?\s*(Z|UTC)?"
 )
-OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})")
+OFFSET = re.compile(r"([+-])([0-9]{2}):?([0-9]{2})?")
 DATE_ORDERS = {
     "ymd": "ymd",
     "iso": "ymd",
@@ -129,9 +129,9 @@ def _iso(match: re.Match[str], zone: ZoneInfo, on_offset: Callable[[], None] | N
     if (found := OFFSET.search(offset)) is None:
         return moment.replace(tzinfo=UTC)
     sign, hours, minutes = found.groups()
-    if int(hours) > FARTHEST_OFFSET or int(minutes) > 59:
+    if int(hours) > FARTHEST_OFFSET or int(minutes or 0) > 59:
         raise ValueError(f"no clock is {found[0]} from UTC")
-    shift = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+    shift = timedelta(hours=int(hours), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
     if shift and on_offset:
         on_offset()
     return (moment - shift).replace(tzinfo=UTC)
