@@ -167,7 +167,8 @@ class MeteringReader:
         }
         self._rest = header.rest(self._at.values())
         self._of_cards = CARD in header
-        self.exact_places = frozenset(at for at in self._at.values() if at is not None)
+        words = ("pod_labels", MODEL)
+        self.exact_places = frozenset(at for name, at in self._at.items() if at is not None and name not in words)
 
     def row(self, fields: list[str]) -> Row:
         start = self._time(self._text(fields, "interval_start"), "interval_start")

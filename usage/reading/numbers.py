@@ -22,7 +22,7 @@ CANONICAL = re.compile(_SHORTEST).fullmatch
 ALL_CANONICAL = re.compile(rf"{_SHORTEST}(?:\|{_SHORTEST})*").fullmatch
 """Several such numbers, joined by `|`: one look instead of many."""
 FOCUS_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:E-?[0-9]{1,3})?")
-NATIVE_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
+NATIVE_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 MOST_DIGITS = 60
 """More is no amount but an attack on the reader."""
 
