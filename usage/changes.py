@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 from core.money import EXACT
@@ -14,7 +14,7 @@ from teams.models import ClosedMonth, Organisation, Project
 
 from .daily import BEARS_MONEY
 from .models import Import
-from .restatements import Between, fetch, parameters_of, placed
+from .restatements import Between, fetch, parameters_of, placed, restated
 
 
 @dataclass
@@ -90,19 +90,43 @@ def _counts(delivery: Import, asked: Between) -> Sequence[tuple]:
     )
 
 
-def closed_months_of(delivery: Import) -> list[Month]:
-    """Closed months of which an import changed the cost, in order."""
+@dataclass(frozen=True)
+class ClosedCost:
+    """Closed months whose cost changed, and the projects that it was or is on."""
+
+    months: list[Month]
+    projects: list[Project]
+
+
+def closed_cost_of(delivery: Import) -> ClosedCost:
+    """What an import changed in months that were closed before it."""
     closed = list(ClosedMonth.objects.filter(closed_at__lt=delivery.live_at).values_list("month", flat=True))
     if not closed or delivery.live_at is None:
-        return []
-    zone = Organisation.current().time_zone
+        return ClosedCost([], [])
     rows = fetch(
-        """SELECT month FROM unnest(%(closed)s::date[]) AS month WHERE EXISTS (
-               SELECT 1 FROM usage_record r WHERE (r.known_from_id = %(import)s OR r.known_until_id = %(import)s)
-               AND (coalesce(r.billed, 0) <> 0 OR coalesce(r.effective, 0) <> 0)
-               AND r.usage_start < (month + interval '1 month') AT TIME ZONE %(zone)s
-               AND r.usage_end > month::timestamp AT TIME ZONE %(zone)s)
-           ORDER BY month""",
-        {"closed": closed, "import": delivery.pk, "zone": zone},
+        """SELECT DISTINCT month, p.project_id FROM usage_record r
+           JOIN unnest(%(closed)s::date[]) AS month
+             ON r.usage_start < (month + interval '1 month') AT TIME ZONE %(zone)s
+            AND r.usage_end > month::timestamp AT TIME ZONE %(zone)s
+           LEFT JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
+            AND p.starts_on < month + interval '1 month' AND p.ends_on > month
+           WHERE (r.known_from_id = %(import)s OR r.known_until_id = %(import)s)
+             AND (coalesce(r.billed, 0) <> 0 OR coalesce(r.effective, 0) <> 0)""",
+        {"closed": closed, "import": delivery.pk, "zone": Organisation.current().time_zone},
     )
-    return [Month.of(row[0]) for row in rows]
+    return _closed_cost({row[0] for row in rows}, {row[1] for row in rows})
+
+
+def closed_cost_since(moment: datetime) -> ClosedCost:
+    """What was placed elsewhere in closed months since a moment: by a re-assignment that restates them."""
+    rows = [
+        row
+        for closed in ClosedMonth.objects.filter(closed_at__lt=moment)
+        for row in restated(Between(moment, month=Month.of(closed.month)))
+    ]
+    return _closed_cost({row.month for row in rows}, {row.project.pk if row.project else None for row in rows})
+
+
+def _closed_cost(months: set[date], projects: set[int | None]) -> ClosedCost:
+    found = Project.objects.select_related("team").filter(pk__in=[pk for pk in projects if pk]).order_by("pk")
+    return ClosedCost([Month.of(month) for month in sorted(months)], list(found))

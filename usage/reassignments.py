@@ -16,10 +16,11 @@ from core.months import Month
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
 
-from . import allocation, rules
+from . import allocation, messages, rules
 from .daily import BEARS_MONEY, days_of_records
 from .models import AllocationOwner, KeySet, Reassignment
 from .pipeline.placement import LAST_DAY
+from .pipeline.swap import known_now
 
 MOST_KEY_SETS = 2_000
 MOST_SHOWN = 200
@@ -33,8 +34,10 @@ def reassign(draft: Reassignment, key_sets: Sequence[int], *, by: User) -> Reass
     draft.made_by = by
     draft.save()
     draft.key_sets.set(key_sets)
+    since = known_now()
     rules.carry_out(_moves(draft, key_sets))
     rules.split_again()
+    messages.tell_of_reassignment(draft, by=by, reason=draft.reason, since=since)
     activity.record(
         "usage.reassigned",
         by=by,
@@ -61,8 +64,10 @@ def reverse_reassignment(given: Reassignment, *, by: User, reason: str, now: dat
     row.reversed_at, row.reversed_by, row.reverse_reason = now, by, reason.strip()
     row.save(update_fields=["reversed_at", "reversed_by", "reverse_reason"])
     key_sets = list(row.key_sets.values_list("pk", flat=True))
+    since = known_now()
     rules.carry_out(_moves(row, key_sets))
     rules.split_again()
+    messages.tell_of_reassignment(row, by=by, reason=row.reverse_reason, since=since)
     activity.record(
         "usage.reassignment_reversed", by=by, project=row.project, subject=row, count=len(key_sets), reason=reason
     )

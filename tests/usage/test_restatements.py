@@ -15,6 +15,8 @@ from teams.models import ClosedMonth, Notification
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from usage import changes, overview, queries, restatements, rules
+from usage.bookings.facts import COLUMNS
+from usage.bookings.services import book_line
 from usage.models import Import
 from usage.pipeline.swap import known_now
 from usage.restatements import Between, restated
@@ -130,6 +132,30 @@ def test_finance_is_told_of_a_closed_month_that_was_restated(stage):
     told = Notification.objects.filter(kind="month_restated")
     assert set(told.values_list("user__email", flat=True)) == {stage.finance.email, stage.operator.email}
     assert told[0].url == reverse("restatement-list") + "?month=2026-03"
+
+
+def test_managers_hear_of_a_closed_month_of_their_projects_alone(stage):
+    rules.add_rule(by=stage.operator, name="Foundation", conditions=TAGGED, project=stage.project)
+    source = factories.source()
+    deliver(source, focus({}, APRIL))
+    ClosedMonth.objects.create(month=date(2026, 3, 1), closed_at=timezone.now(), by=stage.finance)
+
+    deliver(source, focus({"EffectiveCost": "11"}, APRIL))
+
+    told = set(Notification.objects.filter(kind="month_restated").values_list("user__email", flat=True))
+    assert told == {stage.finance.email, stage.operator.email, stage.manager.email}
+
+
+def test_a_booking_in_a_closed_month_is_told_too(stage):
+    ClosedMonth.objects.create(month=date(2026, 3, 1), closed_at=timezone.now(), by=stage.finance)
+    line = {"project": stage.project.slug, "category": "data", "amount": "40", "currency": "USD"}
+
+    book_line({**dict.fromkeys(COLUMNS, ""), **line, "first_day": "2026-03-10"}, by=stage.finance)
+    book_line({**dict.fromkeys(COLUMNS, ""), **line, "first_day": "2026-04-10"}, by=stage.finance)
+
+    told = Notification.objects.filter(kind="month_restated")
+    assert {word.facts["months"] for word in told} == {"2026-03"}
+    assert stage.manager.email in told.values_list("user__email", flat=True)
 
 
 def test_an_import_says_which_rows_it_added_removed_and_changed(stage):

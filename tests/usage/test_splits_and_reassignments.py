@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from core.errors import DomainError
 from core.months import Month
-from teams.models import Activity, ClosedMonth
+from teams import notifications
+from teams.models import Activity, ClosedMonth, Notification
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from tests.usage.test_pages import no_worker, rule_fields  # noqa: F401
@@ -197,6 +198,34 @@ def test_a_closed_month_is_re_assigned_as_a_restatement_where_that_is_said(stage
     assert by_project() == {stage.other_project.slug: 10}
     reassignments.reverse_reassignment(made, by=stage.operator, reason="No.", now=timezone.now())
     assert restatements.since_closing() == []
+
+
+def told(kind: str) -> list[str]:
+    return sorted(Notification.objects.filter(kind=kind).values_list("user__email", flat=True))
+
+
+def test_who_is_concerned_hears_of_a_closed_month_that_is_re_assigned_and_of_its_reversal(stage):
+    deliver(factories.source(), focus({}, APRIL))
+    ClosedMonth.objects.create(month=date(2026, 3, 1), closed_at=known_now(), by=stage.finance)
+    concerned = [person.email for person in (stage.finance, stage.operator, stage.other_manager)]
+
+    made = reassignments.reassign(draft(stage, restates=True), [KeySet.objects.get().pk], by=stage.operator)
+    first = told("month_reassigned")
+    reassignments.reverse_reassignment(made, by=stage.operator, reason="No.", now=timezone.now())
+
+    word = Notification.objects.filter(kind="month_reassigned").latest("pk")
+    assert first == sorted(concerned) and told("month_reassigned") == sorted(concerned * 2)
+    assert word.facts == {"who": stage.operator.name, "reason": "No.", "months": "2026-03"}
+    assert notifications.headline(word) == "Closed months were re-assigned by Operator: 2026-03"
+
+
+def test_nobody_hears_of_a_re_assignment_that_leaves_closed_months_alone(stage):
+    deliver(factories.source(), focus({}, APRIL))
+    ClosedMonth.objects.create(month=date(2026, 3, 1), closed_at=known_now(), by=stage.finance)
+
+    reassignments.reassign(draft(stage), [KeySet.objects.get().pk], by=stage.operator)
+
+    assert told("month_reassigned") == []
 
 
 @pytest.mark.parametrize(

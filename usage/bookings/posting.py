@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from core.months import Month, midnight
 from teams.models import Organisation, User
 
+from .. import messages
 from ..allocation import BEGINNING
 from ..formats.contract import Keys, digest_of
 from ..models import Booking, Import, KeySet, Meaning, Money, Placement, Record, Scope, Source
@@ -80,6 +81,7 @@ def post(
     )
     _reconcile(rebuild_touched(), bookings)
     _tell(delivery, [scope.key for scope in Scope.objects.filter(pk__in=scopes.values()).order_by("key")])
+    messages.tell_of_restatement(delivery)
     return delivery
 
 
