@@ -93,6 +93,7 @@ def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None
         "partitions": found.partitions.select_related("accelerator"),
         "windows": found.windows.select_related("accelerator")[:WINDOWS_SHOWN],
         "keeps": permissions.may_keep_clusters(request.user),
+        "derives": permissions.may_keep_clusters(request.user) or permissions.may_keep_prices(request.user),
     }  # fmt: skip
     forms_of_page = {
         "cards_form": CardsForm(), "window_form": WindowForm(), "partition_form": PartitionForm()

@@ -25,7 +25,7 @@ from usage import accruals, overview, parts, periods, queries, services, silence
 from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
-from web import bookings, clusters, feeds, imports, restatements, rules, serving, storage
+from web import bookings, cluster_price, clusters, feeds, imports, restatements, rules, serving, storage
 from web.forms import refuse
 from web.requests import PersonRequest
 
@@ -223,6 +223,7 @@ urlpatterns = [
     *feeds.urlpatterns,
     *bookings.urlpatterns,
     *clusters.urlpatterns,
+    *cluster_price.urlpatterns,
     *imports.urlpatterns,
     *rules.urlpatterns,
     *serving.urlpatterns,
