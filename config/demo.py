@@ -26,7 +26,7 @@ from django.utils import timezone
 from budgets.models import ApprovalStep, BudgetLine, Proposal
 from budgets.queries import line_status
 from budgets.services import approval, ledger, proposals
-from config import demo_work
+from config import demo_cluster, demo_work
 from config.demo_bills import DATA, GPU, NETWORK, POWER, STORAGE, Bill, Burn, months_of
 from config.demo_bookings import book_invoices, book_people
 from core.money import round_money
@@ -296,6 +296,7 @@ def tell_stories(people: dict[str, User], now: datetime) -> None:
     book_people(staffed, people["finance@example.com"], now)
     book_invoices(told[0][1], people["finance@example.com"], now)
     show_work(told, people, now)
+    demo_cluster.show_cluster(people["operator@example.com"], people["finance@example.com"], now)
     overruns.judge_touched()
     leave_work_in_flight(people, now)
 

@@ -21,6 +21,7 @@ from teams.models import Project, User
 from usage import rules
 from usage import services as usage
 from usage.formats.metrics.contract import Point
+from usage.models import Source
 from usage.runs import services as runs
 
 SACCT = (
@@ -38,9 +39,13 @@ def deliver(
     slug: str, name: str, file: str, rows: Iterable[Sequence[object]], by: User, settings: dict[str, object]
 ) -> None:
     """Open a source and deliver one table to it."""
+    send(usage.open_source(by=by, slug=slug, name=name, settings=settings), file, rows, by)
+
+
+def send(source: Source, file: str, rows: Iterable[Sequence[object]], by: User) -> None:
+    """Deliver one table."""
     text = io.StringIO(newline="")
     csv.writer(text, delimiter="|" if file.endswith(".txt") else ",", lineterminator="\n").writerows(rows)
-    source = usage.open_source(by=by, slug=slug, name=name, settings=settings)
     stream = io.BytesIO(text.getvalue().encode())
     delivery = usage.receive_file(source=source, by=by, name=file, stream=stream)
     overruns.import_then_judge(delivery.pk)

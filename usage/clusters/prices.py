@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
@@ -67,13 +68,16 @@ def enter_price(
 
 def formula_of(lot: CardLot, running: Running) -> str:
     """How the price was worked out, in one line of at most 300 characters."""
-    capital, residual, power, pue, energy, people, other = (
-        exact_text(number)
-        for number in (
-            lot.capital or 0, lot.residual or 0, running.power_kw, running.pue, running.electricity_price,
-            running.people_per_month, running.other_per_month,
-        )
-    )  # fmt: skip
+    numbers: tuple[Decimal, ...] = (
+        lot.capital or Decimal(0),
+        lot.residual or Decimal(0),
+        running.power_kw,
+        running.pue,
+        running.electricity_price,
+        running.people_per_month,
+        running.other_per_month,
+    )
+    capital, residual, power, pue, energy, people, other = map(exact_text, numbers)
     hours = f"{HOURS_A_MONTH} h"
     return (
         f"({capital} - {residual}) / ({lot.cards} cards x {lot.life_months} months x {hours})"
