@@ -15,6 +15,7 @@ from web.charts.choices import Choice, Course
 from web.plan_card import count_text, days_text, scientific
 from web.plan_hints import hours_text
 from web.plan_numbers import plain_figure
+from web.plan_sources import source_text
 
 Found = Mapping[str, Any]
 Money = Callable[[float | None], str]
@@ -214,7 +215,7 @@ def mfu_point(found: Found, money: Money, answer: Found) -> Comparison:
         "mfu_point",
         say.mfu_point(found, money),
         found["worth"] * max(found["gap"] * 100, 1.0),
-        note=found["source"],
+        note=source_text(found["source"]),
     )
 
 

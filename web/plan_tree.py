@@ -9,6 +9,7 @@ from typing import Any
 from web import figures
 from web.plan_card import count_text, scientific
 from web.plan_fields import words_of
+from web.plan_sources import source_text
 
 OPEN_LEVELS = 1
 
@@ -44,9 +45,9 @@ def tree_of(node: Mapping[str, Any], currency: str, depth: int = 0) -> Node:
         unit="" if unit == "1" else unit,
         formula=node.get("formula", ""),
         about=node.get("about", ""),
-        source=node.get("source", ""),
+        source=source_text(node.get("source")),
         origin=words_of(**node["origin_label"]) if "origin_label" in node else "",
-        detail=node.get("detail", ""),
+        detail=source_text(node.get("detail")),
         shown_above=node.get("shown_above", False),
         is_open=depth < OPEN_LEVELS,
         inputs=tuple(tree_of(one, currency, depth + 1) for one in node["inputs"]),

@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from estimates.engine.continued import RUNS, published_share
+from estimates.engine.messages import gettext_noop
 from estimates.engine.plan import Plan
 from estimates.engine.recorded import Recorded, family, pooled, speaking_for
 from estimates.engine.sampling import Z_10, Range
 from estimates.engine.values import Pert, Point, Quantiles
+
+_ = gettext_noop
 
 
 @dataclass(frozen=True)
@@ -85,29 +88,70 @@ def _known(path: str, rows: Sequence[Recorded], plan: Plan) -> Known:
     )
 
 
-CALIBRATED = "; the width also from figures that were not read at their source, and are not quoted"
 SIGMA_OF_PAID = 0.34
 """A median error of 23 % when each run is predicted from the others of its group, as a standard deviation."""
 
 
-def _paid(median: float, cases: int, kind: str, sigma: float = SIGMA_OF_PAID) -> Known:
+def _paid(median: float, cases: int, source: str, sigma: float = SIGMA_OF_PAID) -> Known:
     low, high = median * math.exp(-Z_10 * sigma), median * math.exp(Z_10 * sigma)
-    source = f"Published training runs, {kind}: median {median:.1%} of paid hours, {cases} runs"
     return Known(Quantiles(low, median, high), source, cases)
 
 
-ONE_MACHINE = _paid(0.46, 5, "at most 8 accelerators (llm.c, nanoGPT, nanochat and one more)")
-MIXTURE = _paid(0.217, 8, "mixtures of experts on H100, H800 and TPU")
+ONE_MACHINE = _paid(
+    0.46,
+    5,
+    _(
+        "Published training runs, at most 8 accelerators (llm.c, nanoGPT, nanochat and one more): "
+        "median 0.46 of paid hours, 5 runs"
+    ),
+)
+MIXTURE = _paid(
+    0.217,
+    8,
+    _("Published training runs, mixtures of experts on H100, H800 and TPU: median 0.217 of paid hours, 8 runs"),
+)
 PAID_MFU = {
-    ("ampere", "small"): _paid(0.324, 13, "dense models below 6B on A100 and A800"),
-    ("ampere", "large"): _paid(0.347, 26, "dense models from 6B on A100 and A800"),
-    ("hopper", "small"): _paid(0.227, 4, "dense models below 6B on H100 and H800"),
-    ("hopper", "large"): _paid(0.282, 13, "dense models from 6B on H100 and H800"),
-    ("tpu", "small"): _paid(0.303, 4, "dense models on TPU"),
-    ("tpu", "large"): _paid(0.303, 4, "dense models on TPU"),
+    ("ampere", "small"): _paid(
+        0.324,
+        13,
+        _("Published training runs, dense models below 6B on A100 and A800: median 0.324 of paid hours, 13 runs"),
+    ),
+    ("ampere", "large"): _paid(
+        0.347,
+        26,
+        _("Published training runs, dense models from 6B on A100 and A800: median 0.347 of paid hours, 26 runs"),
+    ),
+    ("hopper", "small"): _paid(
+        0.227,
+        4,
+        _("Published training runs, dense models below 6B on H100 and H800: median 0.227 of paid hours, 4 runs"),
+    ),
+    ("hopper", "large"): _paid(
+        0.282,
+        13,
+        _("Published training runs, dense models from 6B on H100 and H800: median 0.282 of paid hours, 13 runs"),
+    ),
+    ("tpu", "small"): _paid(
+        0.303, 4, _("Published training runs, dense models on TPU: median 0.303 of paid hours, 4 runs")
+    ),
+    ("tpu", "large"): _paid(
+        0.303, 4, _("Published training runs, dense models on TPU: median 0.303 of paid hours, 4 runs")
+    ),
 }
-TUNING = _paid(0.205, 4, "full fine-tuning, none of them read at its source")
-UNLIKE_ANY = _paid(0.282, 13, "dense models from 6B on H100 and H800 (no published run on this accelerator)", 0.45)
+TUNING = _paid(
+    0.205,
+    4,
+    _("Published training runs, full fine-tuning, none of them read at its source: median 0.205 of paid hours, 4 runs"),
+)
+UNLIKE_ANY = _paid(
+    0.282,
+    13,
+    _(
+        "Published training runs, dense models from 6B on H100 and H800 (no published run on this accelerator): "
+        "median 0.282 of paid hours, 13 runs"
+    ),
+    0.45,
+)
 SMALL_BELOW = 6e9
 MIXTURE_ABOVE = 1.5
 MACHINE = 8
@@ -115,18 +159,24 @@ MACHINE = 8
 MTBF = {
     "ampere": Known(
         Quantiles(9_600, 29_500, 137_000),
-        "A100: GLM-130B logs, 8 failures of 768 cards in 60 days; OPT-175B logbook, 105 of 992 in 56 days" + CALIBRATED,
+        _(
+            "A100: GLM-130B logs, 8 failures of 768 cards in 60 days; OPT-175B logbook, 105 of 992 in 56 days; "
+            "the width also from figures that were not read at their source, and are not quoted"
+        ),
         2,
     ),
     "hopper": Known(
         Quantiles(4_800, 45_000, 50_700),
-        "H100: Llama 3, 419 unexpected failures of 16,384 cards in 54 days" + CALIBRATED,
+        _(
+            "H100: Llama 3, 419 unexpected failures of 16,384 cards in 54 days; "
+            "the width also from figures that were not read at their source, and are not quoted"
+        ),
         1,
     ),
 }
 ANY_MTBF = Known(
     Quantiles(12_700, 40_000, 137_000),
-    "Published failure rates per 1,000 node-days: GLM-130B 1.4, Llama 3 3.8, OPT-175B 15",
+    _("Published failure rates per 1,000 node-days: GLM-130B 1.4, Llama 3 3.8, OPT-175B 15"),
     3,
 )
 
@@ -137,39 +187,46 @@ EXPERIMENTS = {
     "ablation": Pert(0.1, 0.4, 1.0),
 }
 AFTER_A_PREDECESSOR = Pert(0.05, 0.2, 1.0)
-NO_HISTORY = "No history: experiments often add up to the size of the main run, so the range reaches 1.0"
+NO_HISTORY = _("No history: experiments often add up to the size of the main run, so the range reaches 1.0")
 
 FIXED: Mapping[str, Known] = {
     "reliability.goodput": Known(
         Quantiles(0.67, 0.90, 0.97),
-        "Goodput: Llama 3 above 0.90; OPT-175B 0.59, 33 ideal days of 56" + CALIBRATED,
+        _(
+            "Goodput: Llama 3 above 0.90; OPT-175B 0.59, 33 ideal days of 56; "
+            "the width also from figures that were not read at their source, and are not quoted"
+        ),
         2,
     ),
     "reliability.rollback_share": Known(
-        Pert(0.0, 0.01, 0.05), "Our range, from none to about twenty rewinds in a run; no figure was read at its source"
+        Pert(0.0, 0.01, 0.05),
+        _("Our range, from none to about twenty rewinds in a run; no figure was read at its source"),
     ),
     "compute.own.life_hours": Known(
-        Pert(26_298, 43_830, 52_596), "Three to six years; depreciation periods in filings of cloud operators"
+        Pert(26_298, 43_830, 52_596), _("Three to six years; depreciation periods in filings of cloud operators")
     ),
-    "compute.own.occupancy": Known(Pert(0.5, 0.7, 0.9), "Our assumption; replace it by your own"),
+    "compute.own.occupancy": Known(Pert(0.5, 0.7, 0.9), _("Our assumption; replace it by your own")),
     "compute.own.pue": Known(
         Pert(1.08, 1.15, 1.58),
-        "PUE: 1.1 used for LLaMA by Meta" + CALIBRATED,
+        _(
+            "PUE: 1.1 used for LLaMA by Meta; "
+            "the width also from figures that were not read at their source, and are not quoted"
+        ),
         1,
     ),
     "compute.carbon_kg_per_kwh": Known(
-        Pert(0.2, 0.45, 0.6), "Averages of national grids; the world lies near 0.45 kg per kWh"
+        Pert(0.2, 0.45, 0.6), _("Averages of national grids; the world lies near 0.45 kg per kWh")
     ),
     "inference.forward_mfu": Known(
-        Pert(0.2, 0.35, 0.6), "Our assumption: reading a prompt reaches 0.2 to 0.6 of the dense peak"
+        Pert(0.2, 0.35, 0.6), _("Our assumption: reading a prompt reaches 0.2 to 0.6 of the dense peak")
     ),
     "inference.bandwidth_share": Known(
-        Pert(0.4, 0.6, 0.8), "Our assumption: decoding reaches 0.4 to 0.8 of the memory bandwidth"
+        Pert(0.4, 0.6, 0.8), _("Our assumption: decoding reaches 0.4 to 0.8 of the memory bandwidth")
     ),
     "data.share_of_base": Known(
-        published_share(), "Published continued pretraining, tokens against those of the base", len(RUNS)
+        published_share(), _("Published continued pretraining, tokens against those of the base"), len(RUNS)
     ),
-    "network.interconnect_share": Known(Point(0.0), "The price of rent, and capital per accelerator, hold it"),
+    "network.interconnect_share": Known(Point(0.0), _("The price of rent, and capital per accelerator, hold it")),
 }
 
 
@@ -207,14 +264,14 @@ def published_paid_mfu_of(plan: Plan, slug: str) -> Known:
 
 RESIDUALS = {
     "compute.tokens_per_second_per_accelerator": Known(
-        Point(0.01), "Hours published beside a measured throughput agree within 1 %"
+        Point(0.01), _("Hours published beside a measured throughput agree within 1 %")
     ),
     "compute.tflops_per_accelerator": Known(
-        Point(0.05), "Runs of which achieved hardware TFLOPS and hours are both published: OPT-175B within 3 %"
+        Point(0.05), _("Runs of which achieved hardware TFLOPS and hours are both published: OPT-175B within 3 %")
     ),
-    "compute.paid_mfu": Known(Point(0.0), "Within the range of the paid utilisation itself"),
+    "compute.paid_mfu": Known(Point(0.0), _("Within the range of the paid utilisation itself")),
     "compute.mfu": Known(
-        Point(0.08), "Runs with published MFU and measured hours, attention in the authors' convention"
+        Point(0.08), _("Runs with published MFU and measured hours, attention in the authors' convention")
     ),
 }
 

@@ -66,7 +66,8 @@ def _read_amount(raw: Any, field: Field, path: str, faults: list[PlanFault]) -> 
     code = _misfit(number.amount, number.suffix, field)
     if code is None:
         return number.amount
-    faults.append(plan_fault(path, raw, code, accepted(field), number=written(number.amount)))
+    as_typed = f"{written(number.amount * 100)}%" if number.suffix == "%" else written(number.amount)
+    faults.append(plan_fault(path, raw, code, accepted(field), number=as_typed))
     return None
 
 
@@ -80,7 +81,7 @@ def _misfit(amount: Decimal, suffix: str, field: Field) -> str | None:
     if bounds.is_below(size):
         return "negative" if size < 0 <= bounds.low else "below"
     if bounds.is_above(size):
-        if field.unit == "share" and bounds.high == 1:
+        if field.unit == "share" and bounds.high == 1 and suffix != "%":
             if field.key.endswith("mfu") and size > 100:
                 return "mfu_is_tflops"
             return "share_as_percent" if 2 <= size <= 100 else "above"

@@ -13,12 +13,14 @@ import numpy as np
 from core.months import Month
 from estimates.engine import row_facts
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, point_leaf, value_leaf
+from estimates.engine.messages import gettext_noop
 from estimates.engine.peaks import convention, peak_of, peak_precision, uses_paid_mfu
 from estimates.engine.price_leaves import acquisition_modes, offered_key, row_price
 from estimates.engine.row_prices import POOLS, TIERS
 from estimates.engine.sampling import Z_10, Range
 from estimates.engine.values import Point, Quantiles
 
+_ = gettext_noop
 REFERENCE_PEAK_TFLOPS = 989.0
 ATTENTION_COUNTED = {"full": 1.0, "causal": 0.5, "none": 0.0}
 BYTES = {"fp32": 4.0, "tf32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "fp4": 0.5}
@@ -141,7 +143,7 @@ def _people_rate(context: Context) -> Leaf | None:
         given = row.get("monthly_rate")
         rates.append(given if isinstance(given, Range) else _role_rate(context, "people_rate", str(row["role"])))
     streams = tuple(f"people.{index}.monthly_rate" for index in range(len(rows)))
-    return Leaf(tuple(rates), "plan", "rates given, or the price table", streams, by_row=True)
+    return Leaf(tuple(rates), "plan", _("rates given, or the price table"), streams, by_row=True)
 
 
 def _recovery_rate(context: Context) -> Leaf | None:
@@ -175,7 +177,7 @@ def _state_bytes(context: Context) -> Leaf:
 
 
 def _feasibility(context: Context) -> Leaf:
-    return point_leaf(1.0 if context.feasible else float("nan"), "convention", "not known where losses pass a half")
+    return point_leaf(1.0 if context.feasible else float("nan"), "convention", _("not known where losses pass a half"))
 
 
 def _interconnect(context: Context) -> Leaf | None:
@@ -184,7 +186,7 @@ def _interconnect(context: Context) -> Leaf | None:
 
 
 MASKED_SHARE = 0.15
-DEVLIN = "Devlin et al. 2018 (arXiv:1810.04805), section 3.1: 15 % of the tokens are masked"
+DEVLIN = _("Devlin et al. 2018 (arXiv:1810.04805), section 3.1: 15 of 100 tokens are masked")
 
 
 def _signal_share(context: Context) -> Leaf | None:

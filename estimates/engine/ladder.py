@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from estimates.engine.attention import PALM
 from estimates.engine.conditions import TRAINING, every, gives, has_rows, is_off, is_on, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS, SECONDS_PER_HOUR, TERA
-from estimates.engine.work import KAPLAN, PALM
+from estimates.engine.work import KAPLAN
 
 training = is_task(*TRAINING)
 with_ladder = every(training, has_rows("experiments"), is_on("experiments"))

@@ -12,6 +12,7 @@ import numpy as np
 from core.months import Month
 from estimates.engine.books import PriceKey, PriceRow
 from estimates.engine.leaves import NOT_KNOWN, Context, Leaf, PriceUse, value_leaf
+from estimates.engine.messages import gettext_noop
 from estimates.engine.plan import Plan
 from estimates.engine.sampling import Array, Range
 from estimates.engine.values import Point
@@ -60,6 +61,7 @@ def _modes_of(plan: Plan) -> tuple[str, ...]:
     return mixed or (("on_demand",) if named == "rent" else (named,))
 
 
+_ = gettext_noop
 COURSE = "_course"
 HOURLY = "money / accelerator / hour"
 OWN_HOURLY = "compute.price_per_accelerator_hour"
@@ -178,7 +180,7 @@ def price_leaf(context: Context, name: str) -> Leaf | None:
     if name != asked:
         return None if course is None else Leaf((), "price", _detail(rows[0]), fixed=course)
     if rows[0] is None:
-        return value_leaf(NOT_KNOWN, "", "price", "no row of the price table answers")
+        return value_leaf(NOT_KNOWN, "", "price", _("no row of the price table answers"))
     return value_leaf(Point(first / per_instance(context, price)), "", "price", _detail(rows[0]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from estimates.engine import (
+    attention,
     compute_money,
     datawork,
     inference,
@@ -28,6 +29,7 @@ from estimates.engine.graph import collect
 
 MODULES = (
     work,
+    attention,
     time,
     layout,
     pools,

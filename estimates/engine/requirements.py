@@ -169,6 +169,7 @@ def _needed_beside(draft: Draft) -> Iterator[tuple[str, str]]:
             for key in keys:
                 yield f"{section}.{key}", section
     yield from _rungs(draft)
+    yield from _stages(draft)
     yield from _pools(draft)
     if draft.has("acceptance.metric") and not draft.has("acceptance.at_most"):
         yield "acceptance.at_least", "acceptance.metric"
@@ -184,6 +185,18 @@ def _rungs(draft: Draft) -> Iterator[tuple[str, str]]:
                 yield f"experiments.{index}.{key}", "experiments"
         if "parameters" not in rung and "tokens" not in rung and draft.has("model.parameters"):
             yield f"experiments.{index}.tokens", "experiments"
+
+
+def _stages(draft: Draft) -> Iterator[tuple[str, str]]:
+    """Either every stage of growth says its shape, or none does."""
+    stages = draft.tables.get("model.stages", [])
+    shape = ("layers", "hidden_size")
+    if not any(key in stage for stage in stages for key in shape):
+        return
+    for index, stage in enumerate(stages):
+        for key in shape:
+            if key not in stage:
+                yield f"model.stages.{index}.{key}", "model.stages.*.layers, model.stages.*.hidden_size"
 
 
 def _pools(draft: Draft) -> Iterator[tuple[str, str]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task, lacks_rows
+from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
 KAPLAN = "Kaplan et al. 2020 (arXiv:2001.08361), section 2.1; Hoffmann et al. 2022 (arXiv:2203.15556)"
-PALM = "Chowdhery et al. 2022 (arXiv:2204.02311), appendix B"
 LORA = "Hu et al. 2021 (arXiv:2106.09685): no gradients of frozen weights; checked against NeMo 24.07 tables"
 PER_PARAMETER_TOKEN = "FLOP / parameter / token"
 
@@ -27,18 +26,6 @@ def forward_flops_per_parameter_token() -> float:
 def input_gradient_flops_per_parameter_token() -> float:
     """Gradients of the activations, as dear as a forward pass."""
     return 2.0
-
-
-@quantity("FLOP / token**2", "Attention, per layer, width and context", "注意力计算系数", source=PALM)
-def attention_flops_factor() -> float:
-    """Forward 4, backward 8, of the products of queries with keys and of weights with values, counted in full."""
-    return 12.0
-
-
-@attention_flops_factor.variant(when=every(finetuning, has_word("finetune.strategy", "head_only")), source=PALM)
-def forward_attention_flops_factor() -> float:
-    """Forward only: a frozen trunk has no backward pass."""
-    return 4.0
 
 
 @quantity("parameter", "Active parameters", "激活参数量")
@@ -157,56 +144,6 @@ def lora_flops(lora_training_flops: Array, teacher_flops: Array | float = 0.0) -
 def head_only_flops(head_only_training_flops: Array, teacher_flops: Array | float = 0.0) -> Array:
     """Only a task head is trained."""
     return head_only_training_flops + teacher_flops
-
-
-@quantity("1", "Attention width", "注意力宽度")
-def attention_width(model__hidden_size: Array) -> Array:
-    """The hidden size, where heads × head dimension is not given."""
-    return model__hidden_size
-
-
-@attention_width.variant()
-def attention_width_given(model__attention_width: Array) -> Array:
-    """Heads × head dimension, of queries and values on average."""
-    return model__attention_width
-
-
-@quantity("token", "Tokens a token attends to", "注意力上下文长度")
-def attention_context(model__sequence_length: Array) -> Array:
-    """The whole sequence, counted in full."""
-    return model__sequence_length
-
-
-@attention_context.variant()
-def windowed_attention_context(
-    model__sequence_length: Array,
-    model__attention_window__tokens: Array,
-    model__attention_window__share_of_layers: Array,
-) -> Array:
-    """Layers with a sliding window see at most the window."""
-    window = np.minimum(model__attention_window__tokens, model__sequence_length)
-    share = model__attention_window__share_of_layers
-    return share * window + (1 - share) * model__sequence_length
-
-
-@quantity("FLOP / token", "Attention operations per token", "每 token 的注意力计算量", source=PALM)
-def attention_flops_per_token(
-    attention_flops_factor: float, model__layers: Array, attention_width: Array, attention_context: Array
-) -> Array:
-    """12 · layers · width · context, full convention."""
-    return attention_flops_factor * model__layers * attention_width * attention_context
-
-
-@quantity("FLOP", "Attention operations", "注意力计算量", source=PALM, when=every(training, lacks_rows("model.stages")))
-def attention_flops(attention_flops_per_token: Array, attention_counted: Array, paid_tokens: Array) -> Array:
-    """As far as the convention of the MFU counts them: full, half where causal, none."""
-    return attention_flops_per_token * attention_counted * paid_tokens
-
-
-@attention_flops.variant(when=every(finetuning, has_word("finetune.strategy", "head_only")))
-def trunk_attention_flops(attention_flops_per_token: Array, attention_counted: Array, trunk_tokens: Array) -> Array:
-    """The trunk's attention, as often as the trunk runs."""
-    return attention_flops_per_token * attention_counted * trunk_tokens
 
 
 @quantity("FLOP", "Counted operations of the main run", "主训练计入的计算量", when=training)

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from estimates.engine import baselines
 from estimates.engine.baselines import History, Known
 from estimates.engine.recorded import Recorded, pooled, weighted_median
+from estimates.engine.sampling import quantile
 from estimates.engine.values import Pert, Point, Quantiles
 from tests.engine.makers import estimated, pretrain
 
@@ -35,6 +37,15 @@ def test_without_history_a_baseline_is_a_published_figure_and_is_told_as_an_assu
     assert told["source"]
     assert told["p10"] < told["p50"] < told["p90"]
     assert answered["cost"]["total"]["mean"] > 0
+
+
+PUBLISHED_MFU = (*baselines.PAID_MFU.values(), baselines.ONE_MACHINE, baselines.MIXTURE, baselines.TUNING)
+
+
+@pytest.mark.parametrize("known", PUBLISHED_MFU, ids=lambda known: known.source)
+def test_the_sentence_about_published_runs_says_the_figures_it_stands_for(known: Known) -> None:
+    assert f"median {quantile(known.value, 0.5):.3g} of paid hours" in known.source
+    assert f", {known.cases} runs" in known.source or "none of them read" in known.source
 
 
 def test_the_figure_of_ones_own_history_wins_and_is_named() -> None:

@@ -111,6 +111,8 @@ def test_a_fault_can_be_said_in_another_language() -> None:
         ("data__epochs", 0, "below"),
         ("data__duplicate_share", "2T", "multiple_not_here"),
         ("data__duplicate_share", 40, "share_as_percent"),
+        ("network__interconnect_share", "200%", "above"),
+        ("compute__mfu", "250%", "above"),
         ("compute__mfu", 0, "below"),
         ("compute__mfu", "400T", "multiple_not_here"),
         ("compute__mfu", 147.5, "mfu_is_tflops"),
@@ -445,3 +447,9 @@ def _with_value(path: str, value: object) -> dict[str, Any]:
     if section == "compute.mfu":
         return small_plan(compute__mfu={"value": 0.4, key: value})
     return small_plan(**{path.replace(".", "__"): value})
+
+
+def test_a_percentage_is_quoted_as_it_was_typed() -> None:
+    for typed, message in (("200%", "200% is too high."), ("-5%", "-5% is negative.")):
+        fault = faults(small_plan(network__interconnect_share=typed))["network.interconnect_share"]
+        assert fault.message == message

@@ -48,6 +48,36 @@ def test_attention_counts_as_the_convention_says(convention: str, expected: floa
     assert quantity("attention_flops", model=LAYERS, compute__mfu=mfu) == pytest.approx(expected * 1e12)
 
 
+def test_the_attention_of_stages_is_that_of_the_model_smaller_with_their_parameters() -> None:
+    stages = [{"parameters": 1.25e8, "tokens": 1e11}, {"parameters": 1e9, "tokens": 2e11}]
+    grown = {"model": {**LAYERS, "stages": stages}, "data": {}, "compute__mfu": {"value": 0.5, "attention": "causal"}}
+
+    # an eighth of the parameters, a quarter of layers · width: half of 2.4e8 · (0.25 · 1e11 + 2e11)
+    assert quantity("attention_flops", **grown) == pytest.approx(1.2e8 * 2.25e11)
+    assert quantity("ideal_accelerator_hours", **grown) == pytest.approx((7.5e19 + 1.2e21 + 2.7e19) / 5e14 / 3600)
+
+
+def test_stages_that_say_their_shape_are_taken_at_their_word() -> None:
+    stages = [
+        {"parameters": 1e8, "tokens": 1e11, "layers": 5, "hidden_size": 400},
+        {"parameters": 1e9, "tokens": 2e11, "layers": 10, "hidden_size": 1000},
+    ]
+    model = {"sequence_length": 2000, "stages": stages}
+
+    # 12 · 2000 · (5 · 400 · 1e11 + 10 · 1000 · 2e11)
+    assert quantity("attention_flops", model=model, data={}, compute__mfu=0.5) == pytest.approx(24_000 * 2.2e15)
+
+
+def test_a_stage_without_a_shape_beside_one_that_has_it_is_refused() -> None:
+    stages = [{"parameters": 1e8, "tokens": 1e11}, {"parameters": 1e9, "tokens": 2e11, "layers": 10}]
+
+    with pytest.raises(PlanRefused) as refused:
+        quantity("attention_flops", model={**LAYERS, "stages": stages}, data={})
+
+    lacking = {"model.stages.0.layers", "model.stages.0.hidden_size", "model.stages.1.hidden_size"}
+    assert {fault.path for fault in refused.value.faults} == lacking
+
+
 def test_a_sliding_window_shortens_the_context_of_its_layers() -> None:
     windowed = {**LAYERS, "attention_window": {"tokens": 500, "share_of_layers": 0.75}}
 

@@ -132,6 +132,28 @@ MODEL = (
         "model.stages.*.parameters", "parameter", PARAMETERS, "Parameters", "参数量", section="model", required=True
     ),
     number("model.stages.*.tokens", "token", Bounds(1, 1e18), "Tokens", "token 数", section="model", required=True),
+    number(
+        "model.stages.*.layers",
+        "1",
+        Bounds(1, 10000),
+        "Layers",
+        "层数",
+        (
+            "Left out in all stages: as of the model, smaller with the parameters.",
+            "各阶段均不填时按整个模型随参数量缩小。",
+        ),
+        section="model",
+        whole=True,
+    ),
+    number(
+        "model.stages.*.hidden_size",
+        "1",
+        Bounds(1, 1e7),
+        "Hidden size",
+        "隐藏层宽度",
+        section="model",
+        whole=True,
+    ),
 )
 
 OBJECTIVES = {
