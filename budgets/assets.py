@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from core.money import round_money
 from core.months import Month
 from core.vocabulary import TaskType
 from teams.models import Project
 
+from .amortising import Part, Use, parts_of_months
 from .funding import first_open_month
 from .models import Asset, AssetUse, BudgetLine, Proposal
 from .placing import LinePlace, line_for
@@ -69,17 +70,75 @@ def months_due(asset: Asset, standing: Standing, this_month: Month) -> list[Mont
 
 def line_to_charge(project: Project, asset: Asset, month: Month) -> BudgetLine | None:
     """The open line of the project that carries the asset in the month; of a closed month, the first open one."""
-    first_open = first_open_month()
+    lines = BudgetLine.objects.open().filter(project=project, category=asset.category)
+    return line_that_carries(list(lines), project, asset, month, first_open=first_open_month())
+
+
+def line_that_carries(
+    lines: Iterable[BudgetLine], project: Project, asset: Asset, month: Month, *, first_open: Month | None
+) -> BudgetLine | None:
+    """The same, of the open lines of the project in the asset's category."""
     when = month if first_open is None else max(month, first_open)
-    lines = {line.pk: line for line in BudgetLine.objects.open().filter(project=project, category=asset.category)}
+    by_key = {line.pk: line for line in lines if line.currency == asset.currency}
     places = [
-        LinePlace(line.pk, line.task_type, line.period_kind, line.period, line.subcategory)
-        for line in lines.values()
-        if line.currency == asset.currency
+        LinePlace(line.pk, line.task_type, line.period_kind, line.period, line.subcategory) for line in by_key.values()
     ]
     part = "data_assets" if asset.kind == Asset.Kind.DATA_SET else subcategory_of(asset.category, project.task_type)
     found = line_for(places, project.task_type, when, part)
-    return lines[found.key] if found else None
+    return by_key[found.key] if found else None
+
+
+def parts_to_come(
+    asset: Asset, uses: Iterable[AssetUse], standing: Standing, months: Iterable[Month]
+) -> Iterator[Part]:
+    """What months that are not charged yet will write off, as the uses stand."""
+    known = [
+        Use(use.project_id, Month.of(use.since), Month.of(use.until) if use.until else None, use.tasks) for use in uses
+    ]
+    by_tasks = asset.life_in == Asset.Life.TASKS
+    return parts_of_months(standing.rest, standing.units_left, known, months, asset.currency, by_tasks=by_tasks)
+
+
+def carried_by_others(asset: Asset, part: Part) -> dict[int, Decimal]:
+    """By project what others carry; of what the project that made the asset uses itself it is not relieved."""
+    return {key: amount for key, amount in part.carried.items() if key != asset.project_id and amount}
+
+
+def charges_to_come(lines: Sequence[BudgetLine]) -> dict[int, dict[Month, Decimal]]:
+    """Per open line and month what assets will charge to it, or relieve it of, until its end, as their uses stand."""
+    wanted = {line.pk: line for line in lines if line.closed_at is None}
+    projects = {line.project_id for line in wanted.values()}
+    used = AssetUse.objects.filter(Q(project__in=projects) | Q(asset__project__in=projects)).values("asset")
+    assets = list(Asset.objects.filter(pk__in=used).prefetch_related("uses__project").select_related("project"))
+    if not assets:
+        return {}
+    left, first_open = standings(assets), first_open_month()
+    theirs = open_lines_of(assets)
+    end = Month.of(max(line.end for line in wanted.values()))
+    found: dict[int, dict[Month, Decimal]] = {}
+    for asset in assets:
+        first = Month.of(asset.starts_on)
+        months = [first + number for number in range(end - first + 1)]
+        months = [month for month in months if month not in left[asset.pk].charged]
+        by_key = {use.project_id: use.project for use in asset.uses.all()} | {asset.project_id: asset.project}
+        for part in parts_to_come(asset, asset.uses.all(), left[asset.pk], months):
+            others = carried_by_others(asset, part)
+            for key, amount in [*others.items(), (asset.project_id, -sum(others.values(), ZERO))]:
+                own = theirs.get((key, str(asset.category)), [])
+                line = line_that_carries(own, by_key[key], asset, part.month, first_open=first_open)
+                if line is not None and line.pk in wanted and amount:
+                    of_line = found.setdefault(line.pk, {})
+                    of_line[part.month] = of_line.get(part.month, ZERO) + amount
+    return found
+
+
+def open_lines_of(assets: Iterable[Asset]) -> dict[tuple[int, str], list[BudgetLine]]:
+    """The open lines of every project that makes or uses one of these, by project and category."""
+    projects = {use.project_id for asset in assets for use in asset.uses.all()} | {each.project_id for each in assets}
+    found: dict[tuple[int, str], list[BudgetLine]] = {}
+    for line in BudgetLine.objects.open().filter(project__in=projects, category__in={a.category for a in assets}):
+        found.setdefault((line.project_id, line.category), []).append(line)
+    return found
 
 
 def uses_without_clearance(proposal: Proposal) -> QuerySet[AssetUse]:

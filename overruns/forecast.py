@@ -1,6 +1,6 @@
 """What a line will have cost at the end of its period. Pure: made from the plan, not from a straight line.
 
-forecast = actual + approved work still to come + the usual spending of the days that remain.
+forecast = actual + approved work still to come + charges of assets + the usual spending of the days that remain.
 
 *Still to come* is what each proposal holds and has not used, on the schedule of its frozen estimate; what the schedule
 has behind it but is not used yet is late, and comes too. Its range is the estimate's own. *Usual spending* is the cost
@@ -51,6 +51,13 @@ class Outlook:
     to_come: Decimal
     baseline: Decimal
     path: tuple[tuple[date, Decimal], ...]
+    charges: Decimal = ZERO
+    """Of assets that will be written off until the end; below zero where the line is relieved."""
+
+    @property
+    def relief(self) -> Decimal:
+        """What others will still pay of the line's assets."""
+        return max(ZERO, -self.charges)
 
     def passes(self, limit: Decimal) -> date | None:
         """The day on which the median passes the limit; None when it never does, or has already."""
@@ -71,10 +78,15 @@ def forecast(
     first_day: date,
     known_until: date,
     end: date,
+    charges: Mapping[Month, Decimal] | None = None,
 ) -> Outlook:
-    """Cost at `end`, when `actual` covers the days before `known_until` and the line began on `first_day`."""
+    """Cost at `end`, when `actual` covers the days before `known_until` and the line began on `first_day`. `charges`
+    are what assets will write off, by month; they are known amounts and widen no range."""
+    due_charges = charges or {}
+    charged = sum(due_charges.values(), ZERO)
     if known_until >= end:
-        return Outlook(actual, actual, actual, ZERO, ZERO, ((end, actual),))
+        at_end = actual + charged
+        return Outlook(at_end, at_end, at_end, ZERO, ZERO, ((end, at_end),), charged)
     usual = UsualSpending.of(rest_by_day, first_day=first_day, known_until=known_until)
     edges = [known_until, *(edge for edge in month_edges(known_until, end))]
     path, spent, come = [(known_until, actual)], actual, ZERO
@@ -83,7 +95,7 @@ def forecast(
             (to_come(work, "p50", known_until, end) * due(work, start, stop, known_until, end) for work in works), ZERO
         )
         come += part
-        spent += part + usual.between(start, stop)
+        spent += part + usual.between(start, stop) + charged_between(due_charges, start, stop, edges)
         path.append((stop, spent))
     days = (end - known_until).days
     base = usual.between(known_until, end)
@@ -92,8 +104,20 @@ def forecast(
     width = usual.width(days)
     below = root(max(ZERO, come - low) ** 2 + min(width, base) ** 2)
     above = root(max(ZERO, high - come) ** 2 + width**2)
-    return Outlook(
-        actual + come + base - below, actual + come + base, actual + come + base + above, come, base, tuple(path)
+    middle = actual + come + base + charged
+    return Outlook(middle - below, middle, middle + above, come, base, tuple(path), charged)
+
+
+def charged_between(charges: Mapping[Month, Decimal], start: date, stop: date, edges: Sequence[date]) -> Decimal:
+    """The charges of months that begin in a part of the remaining days; earlier ones fall in the first part, later ones
+    in the last."""
+    return sum(
+        (
+            amount
+            for month, amount in charges.items()
+            if (month.start < stop or stop == edges[-1]) and (month.start >= start or start == edges[0])
+        ),
+        ZERO,
     )
 
 

@@ -13,6 +13,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from budgets.accruals import AccruedDay, as_if_booked, worth_of_accrued
 from budgets.actuals import others_by_day, sources_of_lines
+from budgets.assets import charges_to_come
 from budgets.consumption import unconsumed_by_day
 from budgets.models import AskLine, BudgetLine, ProposalVersion
 from budgets.queries import ledger_facts, rates_for
@@ -71,6 +72,7 @@ def outlooks(
     statuses = {**statuses, **expected_statuses(judged, statuses, accrued)}
     works = works_to_come(judged, statuses)
     rests = rests_by_day(judged, statuses, known, accrued, now=now)
+    charges = charges_to_come(judged)
     return {
         line.pk: forecast(
             statuses[line.pk].actual,
@@ -79,6 +81,7 @@ def outlooks(
             first_day=line.start,
             known_until=known[line.pk],
             end=line.end,
+            charges=charges.get(line.pk),
         )
         for line in judged
     }

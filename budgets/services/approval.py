@@ -31,8 +31,8 @@ from ..models import (
 )
 from ..models.approval import NOBODY
 from .hours import promise_hours
-from .ledger import add_release, check_amount, check_open, check_rates, check_reason
-from .lines import add_line, touch
+from .ledger import add_release, check_amount, check_rates, check_reason
+from .lines import add_line, check_open, touch
 from .states import move
 from .steps import add_steps_needed_since
 

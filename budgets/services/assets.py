@@ -18,8 +18,7 @@ from core.months import Month
 from teams import activity, permissions
 from teams.models import Organisation, Project, Team, User
 
-from ..amortising import Use, carried_by_project, part_of_rest, uses_of_month
-from ..assets import line_to_charge, months_due, standings
+from ..assets import carried_by_others, line_to_charge, months_due, parts_to_come, standings
 from ..locks import lock_lines
 from ..models import Asset, AssetCharge, AssetUse, BudgetLine, Entry, Proposal
 from .ledger import check_amount, check_reason
@@ -253,24 +252,10 @@ def planned_charge(asset: Asset, month: Month) -> PlannedCharge | None:
 
     A month of a life in months that nobody used passes too: its part stays with the project that made the asset.
     """
-    by_tasks = asset.life_in == Asset.Life.TASKS
-    uses = uses_of_month(
-        [
-            Use(use.project_id, Month.of(use.since), Month.of(use.until) if use.until else None, use.tasks)
-            for use in asset.uses.all()
-        ],
-        month,
-        by_tasks=by_tasks,
-    )
-    if by_tasks and not uses:
+    part = next(parts_to_come(asset, list(asset.uses.all()), standings([asset])[asset.pk], [month]), None)
+    if part is None:
         return None
-    standing = standings([asset])[asset.pk]
-    if not standing.units_left:
-        return None
-    units = min(sum(use.weight for use in uses) if by_tasks else 1, standing.units_left)
-    amount = part_of_rest(standing.rest, units, standing.units_left, asset.currency)
-    carried = carried_by_project(amount, uses, asset.currency)
-    others = {key: part for key, part in carried.items() if key != asset.project_id and part}
+    others = carried_by_others(asset, part)
     projects = Project.objects.in_bulk([*others, *([asset.project_id] if others else [])])
     lines = {key: line_to_charge(project, asset, month) for key, project in projects.items()}
     by_line = {line.pk: others[key] for key, line in lines.items() if line is not None and key in others}
@@ -278,7 +263,7 @@ def planned_charge(asset: Asset, month: Month) -> PlannedCharge | None:
     if others and source is not None:
         by_line[source.pk] = -sum(others.values(), Decimal(0))
     missing = tuple(projects[key] for key, line in lines.items() if line is None)
-    return PlannedCharge(month, units, amount, by_line, missing)
+    return PlannedCharge(month, part.units, part.amount, by_line, missing)
 
 
 def write_charge(asset: Asset, charge: PlannedCharge, *, now: datetime) -> AssetCharge:

@@ -20,8 +20,8 @@ from ..funding import Funding
 from ..hours import LineHours, hours_asked, hours_of_lines, may_have_hours
 from ..locks import lock_lines
 from ..models import BudgetLine, Decision, HoursEntry, Proposal, ProposalVersion
-from .ledger import check_open, check_reason
-from .lines import facts_of, touch
+from .ledger import check_reason
+from .lines import check_open, facts_of, touch
 
 ZERO = Decimal(0)
 SMALLEST = Decimal("0.0001")

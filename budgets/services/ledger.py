@@ -21,7 +21,7 @@ from ..locks import lock_lines
 from ..models import BudgetLine, Entry, Proposal
 from ..queries import line_status
 from ..status import LineStatus
-from .lines import facts_of, touch
+from .lines import check_open, facts_of, touch
 
 LARGEST = Decimal(10) ** 18
 
@@ -171,16 +171,6 @@ def add_release(
     return Entry.objects.create(
         line=line, kind=Entry.Kind.RELEASE, amount=amount, proposal=proposal, by=by, at=now, reason=reason
     )
-
-
-def check_open(*lines: BudgetLine) -> None:
-    for line in lines:
-        if line.closed_at:
-            raise DomainError(
-                _("%(line)s of %(start)s to %(end)s is closed; use a line of an open period.")
-                % {"line": line, "start": line.start, "end": line.end},
-                code="line_closed",
-            )
 
 
 def check_amount(amount: Decimal, currency: str, *, may_be_negative: bool = False) -> None:

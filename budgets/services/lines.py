@@ -156,6 +156,16 @@ def check_not_closed(period: Period) -> None:
         )
 
 
+def check_open(*lines: BudgetLine) -> None:
+    for line in lines:
+        if line.closed_at:
+            raise DomainError(
+                _("%(line)s of %(start)s to %(end)s is closed; use a line of an open period.")
+                % {"line": line, "start": line.start, "end": line.end},
+                code="line_closed",
+            )
+
+
 def touch(lines: Iterable[BudgetLine]) -> None:
     """Leave word that the lines have to be judged again."""
     TouchedLine.objects.bulk_create(TouchedLine(line=line) for line in lines)
@@ -217,6 +227,7 @@ def check_may_watch(line: BudgetLine, by: User) -> None:
         raise NotAllowed(
             _("Thresholds of %(team)s are set by its managers, directors and finance.") % {"team": line.project.team}
         )
+    check_open(line)
 
 
 @transaction.atomic

@@ -145,11 +145,16 @@ def submitted(
     proposal = Proposal.objects.create(
         project=project, requester=by, title=title, task_type="pretrain", state=Proposal.State.SUBMITTED
     )
+    return proposal, amended(proposal, by, asks, hours=hours)
+
+
+def amended(proposal: Proposal, by: User, asks: Mapping[tuple[str, str], int], *, hours: int = 0) -> ApprovalStep:
+    """The next version of a proposal, submitted; answers the first step it waits for."""
     version = ProposalVersion.objects.create(
         proposal=proposal,
-        number=1,
-        estimate=estimate(project, by, asks, frozen=True, hours=hours),
-        currency=project.currency,
+        number=proposal.versions.count() + 1,
+        estimate=estimate(proposal.project, by, asks, frozen=True, hours=hours),
+        currency=proposal.project.currency,
         state=ProposalVersion.State.SUBMITTED,
         ask_total=sum(asks.values()),
         submitted_by=by,
@@ -161,7 +166,7 @@ def submitted(
         by_category[category] = by_category.get(category, Decimal(0)) + amount
     proposals.lay_out_steps(proposal, version, by_category, by=by, now=NOON)
     version.save()
-    return proposal, version.steps.order_by("number")[0]
+    return version.steps.order_by("number")[0]
 
 
 def source(slug: str = "bill") -> Source:
@@ -183,6 +188,7 @@ def cost(
     charge_category: str = "Usage",
     billed: int | str | None = None,
     billing_month: date | None = None,
+    hours: int | str = 0,
 ) -> DailyUsage:
     """Metered cost of one day, as an import would have rolled it up."""
     meter = Meter.objects.get_or_create(
@@ -206,7 +212,7 @@ def cost(
         list_cost=0,
         contracted=0,
         quantity=0,
-        accelerator_hours=0,
+        accelerator_hours=Decimal(hours),
         cpu_core_hours=0,
     )
 

@@ -8,37 +8,14 @@ from decimal import Decimal
 import pytest
 
 from budgets.funding import LineDecision, fundings
-from budgets.models import AskLine, BudgetLine, ProposalVersion
+from budgets.models import BudgetLine
 from budgets.queries import line_status
-from budgets.services import approval, proposals
+from budgets.services import approval
 from core.errors import DomainError
 from tests.budgets import factories
 
 NOW = datetime(2027, 2, 1, 9, tzinfo=UTC)
 ASK = {("compute", "2027-02"): 800, ("network", "2027-02"): 50}
-
-
-def amended(stage, proposal, asks):
-    """The next version of an approved proposal, submitted, and its first step."""
-    version = ProposalVersion.objects.create(
-        proposal=proposal,
-        number=2,
-        estimate=factories.estimate(stage.project, stage.alice, asks, frozen=True),
-        currency="USD",
-        state=ProposalVersion.State.SUBMITTED,
-        ask_total=sum(asks.values()),
-        submitted_by=stage.alice,
-        submitted_at=NOW,
-    )
-    by_category: dict[str, Decimal] = {}
-    for (category, month), amount in asks.items():
-        AskLine.objects.create(
-            version=version, category=category, month=date.fromisoformat(f"{month}-01"), amount=amount
-        )
-        by_category[category] = by_category.get(category, Decimal(0)) + amount
-    proposals.lay_out_steps(proposal, version, by_category, by=stage.alice, now=NOW)
-    version.save()
-    return version.steps.order_by("number")[0]
 
 
 def committed(category):
@@ -50,7 +27,9 @@ def test_what_an_amendment_no_longer_asks_for_is_released(stage):
     approval.approve_proposal(step, by=stage.manager, now=NOW)
     assert committed("network") == 50
 
-    approval.approve_proposal(amended(stage, proposal, {("compute", "2027-02"): 700}), by=stage.manager, now=NOW)
+    approval.approve_proposal(
+        factories.amended(proposal, stage.alice, {("compute", "2027-02"): 700}), by=stage.manager, now=NOW
+    )
 
     assert (committed("compute"), committed("network")) == (700, 0)
 
@@ -60,7 +39,7 @@ def test_a_category_left_out_of_the_decision_on_an_amendment_is_approved_with_no
     approval.approve_proposal(step, by=stage.manager, now=NOW)
 
     approval.approve_proposal(
-        amended(stage, proposal, ASK),
+        factories.amended(proposal, stage.alice, ASK),
         by=stage.manager,
         lines=[LineDecision("compute", Decimal(800))],
         reason="No transfers between regions",
@@ -87,7 +66,7 @@ def test_an_amendment_that_covers_an_overrun_needs_new_money_for_the_overrun_and
     approval.approve_proposal(step, by=stage.manager, now=NOW)
     factories.cost(stage.project, 150, day=date(2027, 2, 3), reference=proposal.reference)
 
-    step = amended(stage, proposal, {("compute", "2027-02"): 200})
+    step = factories.amended(proposal, stage.alice, {("compute", "2027-02"): 200})
     shown = fundings(step.version, [LineDecision("compute", Decimal(200))], now=NOW)[0].after
     approval.approve_proposal(step, by=stage.manager, now=NOW)
 

@@ -9,12 +9,13 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from budgets.amortising import Use, carried_by_project, part_of_rest, uses_of_month
-from budgets.assets import offer_of, standings, uses_without_clearance
+from budgets.assets import charges_to_come, offer_of, standings, uses_without_clearance
 from budgets.models import Asset, AssetCharge, Entry
 from budgets.queries import line_status
 from budgets.services import assets
 from core.errors import DomainError, NotAllowed
 from core.months import Month, Period
+from overruns.outlook import outlooks
 from teams.models import Activity, ClosedMonth
 from tests import factories as people
 from tests.budgets import factories
@@ -76,6 +77,41 @@ def test_every_month_relieves_the_source_and_burdens_the_user_by_balanced_entrie
     ]
     assert standings([asset])[asset.pk].rest == 0
     assert Activity.objects.filter(verb="asset.charged", by=None).count() == 3
+
+
+def test_what_is_still_to_be_charged_is_known_by_month_and_line(shared):
+    asset = data_set(shared, cost="120", life=12)
+    assets.use_asset(asset, shared.second, by=shared.manager, since=Month(2027, 2), until=Month(2027, 6))
+    data_set(shared, cost="7", life=1)
+    assets.charge_due(now=datetime(2027, 3, 10, 12, tzinfo=UTC))  # January and February
+
+    found = charges_to_come([shared.taker, shared.source, shared.compute])
+
+    assert found[shared.taker.pk] == {Month(2027, 3): 10, Month(2027, 4): 10, Month(2027, 5): 10}
+    assert found[shared.source.pk] == {Month(2027, 3): -10, Month(2027, 4): -10, Month(2027, 5): -10}
+    assert shared.compute.pk not in found
+
+
+def test_what_falls_due_comes_to_what_was_foreseen(shared):
+    asset = data_set(shared, cost="100", life=3)
+    assets.use_asset(asset, shared.second, by=shared.manager, since=JANUARY)
+    foreseen = charges_to_come([shared.taker])[shared.taker.pk]
+
+    assets.charge_due(now=APRIL)
+
+    assert sum(foreseen.values()) == line_status(shared.taker).actual == 100
+    assert charges_to_come([shared.taker]) == {}
+
+
+def test_the_forecast_of_a_line_holds_what_assets_will_charge(shared):
+    asset = data_set(shared, cost="120", life=12)
+    assets.use_asset(asset, shared.second, by=shared.manager, since=JANUARY)
+    lines = [shared.taker, shared.source]
+
+    found = outlooks(lines, {line.pk: line_status(line) for line in lines}, {}, now=datetime(2027, 1, 15, tzinfo=UTC))
+
+    assert (found[shared.taker.pk].p50, found[shared.taker.pk].charges) == (120, 120)
+    assert (found[shared.source.pk].p10, found[shared.source.pk].p90) == (-120, -120)
 
 
 def test_a_month_is_charged_once_however_often_the_clock_comes(shared):

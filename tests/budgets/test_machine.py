@@ -1,8 +1,8 @@
 """Whatever happens to a project, in whatever order: lines are the sum of their entries, no cost and no cent is lost or
 counted twice, only cost makes headroom negative, and every change says who, when and why.
 
-A machine plays approvals, transfers, cost, restatements of closed months, closings and reopenings on the real database;
-every game is taken back.
+A machine plays approvals, amendments, transfers, cost, restatements of closed months, closings and reopenings on the
+real database, in money and in accelerator-hours; every game is taken back.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from budgets.funding import LineDecision
-from budgets.models import BudgetLine, Entry, LineClosing, Proposal
+from budgets.hours import hours_of_lines
+from budgets.models import BudgetLine, Entry, HoursEntry, LineClosing, Proposal
 from budgets.queries import line_statuses
 from budgets.services import approval, closing, ledger, proposals
+from budgets.services.hours import grant_hours
+from budgets.status import LineStatus
 from core.errors import DomainError
 from core.months import Month, Period
 from overruns import services as overruns
@@ -41,6 +44,10 @@ policies = st.sampled_from(
         {"rollover": "capped", "rollover_share": Decimal("0.25"), "carries_overspend": True},
     ]
 )
+
+
+def headrooms(statuses: dict[int, LineStatus]) -> dict[int, Decimal]:
+    return {key: status.headroom for key, status in statuses.items()}
 
 
 class Ledger(RuleBasedStateMachine):
@@ -69,6 +76,8 @@ class Ledger(RuleBasedStateMachine):
                     granted=300,
                     **policy,
                 )
+        for line in BudgetLine.objects.filter(project=self.stage.project, category="compute"):
+            grant_hours(line, by=self.stage.manager, hours=Decimal(100), unit="real", reason="why", now=factories.NOON)
         factories.cost(self.stage.other_project, 999)
 
     # ---- what the play can ask
@@ -86,28 +95,38 @@ class Ledger(RuleBasedStateMachine):
     def now(self) -> datetime:
         return datetime(2027, 5, 2, 12, tzinfo=UTC) + timedelta(seconds=Activity.objects.count())
 
+    def meter(self, amount: int, *, category: str, **facts) -> None:
+        hours = amount // 4 if category == "compute" else 0
+        factories.cost(self.stage.project, amount, category=category, hours=hours, **facts)
+
     def line(self, category: str) -> BudgetLine:
         return BudgetLine.objects.get(project=self.stage.project, category=category, start=self.month.start)
 
     def statuses(self) -> dict:
         return line_statuses(list(BudgetLine.objects.filter(project=self.stage.project)), now=self.now)
 
+    def hours(self) -> dict[int, LineStatus]:
+        """What stands in accelerator-hours."""
+        found = hours_of_lines(list(BudgetLine.objects.filter(project=self.stage.project)), now=self.now)
+        return {key: hours.status for key, hours in found.items()}
+
     def change(self, act, *, only_cost: bool = False, moves_periods: bool = False) -> None:
         """Do it, or be refused and find nothing changed; and see that only cost pushed a line below zero."""
-        before, acts = self.statuses(), Activity.objects.count()
+        before, hours, acts = self.statuses(), self.hours(), Activity.objects.count()
         try:
             with transaction.atomic():
                 act()
         except DomainError:
-            after = self.statuses()
-            assert {key: status.headroom for key, status in before.items()} == {
-                key: status.headroom for key, status in after.items()
-            }
+            assert headrooms(self.statuses()) == headrooms(before)
+            assert headrooms(self.hours()) == headrooms(hours)
             return
-        after = self.statuses()
         if only_cost:
             return
         assert Activity.objects.count() > acts
+        self.only_cost_makes_headroom_negative(before, self.statuses(), moves_periods=moves_periods)
+        self.only_cost_makes_headroom_negative(hours, self.hours(), moves_periods=moves_periods)
+
+    def only_cost_makes_headroom_negative(self, before, after, *, moves_periods: bool) -> None:
         assert sum(status.actual for status in after.values()) == sum(status.actual for status in before.values())
         if moves_periods:
             for category in CATEGORIES:
@@ -115,8 +134,8 @@ class Ledger(RuleBasedStateMachine):
                 assert sum(after[key].headroom for key in keys) >= sum(min(before[key].headroom, 0) for key in keys)
         else:
             for key, status in after.items():
-                assert status.actual == before[key].actual
-                assert status.headroom >= min(before[key].headroom, 0)
+                assert key not in before or status.actual == before[key].actual
+                assert status.headroom >= min(before[key].headroom if key in before else 0, 0)
 
     # ---- what happens
 
@@ -125,12 +144,33 @@ class Ledger(RuleBasedStateMachine):
         month = MONTHS[0] if late else self.month
 
         def act() -> None:
-            proposal, step = factories.submitted(self.stage.project, self.stage.alice, {(category, str(month)): amount})
+            asks = {(category, str(month)): amount}
+            proposal, step = factories.submitted(self.stage.project, self.stage.alice, asks, hours=amount // 3)
             money = None if new_money is None else Decimal(new_money)
             approval.approve_proposal(
                 step, by=self.stage.manager, lines=[LineDecision(category, Decimal(amount), money)], reason="why"
             )
             self.approved.append(proposal)
+
+        self.change(act)
+
+    @rule(number=which, category=categories, asked=amounts, part=st.integers(1, 100), later=st.booleans())
+    def an_amendment_is_approved(self, number, category, asked, part, later) -> None:
+        """Of the same proposal, in the same category or another, for an open month or a closed one."""
+        if not self.approved:
+            return
+        proposal = self.approved[number % len(self.approved)]
+        month = MONTHS[-1] if later else MONTHS[0]
+        amount = max(1, asked * part // 100)
+
+        def act() -> None:
+            proposal.refresh_from_db()
+            if proposal.state not in ("approved", "partly_approved"):
+                raise DomainError("It is closed.")
+            step = factories.amended(proposal, self.stage.alice, {(category, str(month)): asked}, hours=asked // 3)
+            approval.approve_proposal(
+                step, by=self.stage.manager, lines=[LineDecision(category, Decimal(amount))], reason="why"
+            )
 
         self.change(act)
 
@@ -164,22 +204,25 @@ class Ledger(RuleBasedStateMachine):
             proposal = self.approved[number % len(self.approved)]
             self.change(lambda: proposals.close_proposal(proposal, by=self.stage.manager))
 
+    @rule(amount=st.integers(-150, 150).filter(bool))
+    def hours_are_granted_or_taken_back(self, amount) -> None:
+        self.change(
+            lambda: grant_hours(
+                self.line("compute"), by=self.stage.manager, hours=Decimal(amount), unit="real", reason="why"
+            )
+        )
+
     @rule(category=categories, month=st.sampled_from(MONTHS), amount=st.integers(-200, 300).filter(bool))
     def cost_becomes_known(self, category, month, amount) -> None:
         """Of a closed month this is a restatement."""
-        self.change(
-            lambda: factories.cost(self.stage.project, amount, category=category, day=month.start), only_cost=True
-        )
+        self.change(lambda: self.meter(amount, category=category, day=month.start), only_cost=True)
 
     @rule(number=which, category=categories, month=st.sampled_from(MONTHS), amount=st.integers(-200, 300).filter(bool))
     def own_cost_of_a_proposal_becomes_known(self, number, category, month, amount) -> None:
         if self.approved:
             reference = self.approved[number % len(self.approved)].reference
             self.change(
-                lambda: factories.cost(
-                    self.stage.project, amount, category=category, day=month.start, reference=reference
-                ),
-                only_cost=True,
+                lambda: self.meter(amount, category=category, day=month.start, reference=reference), only_cost=True
             )
 
     @rule()
@@ -227,6 +270,23 @@ class Ledger(RuleBasedStateMachine):
         assert sum(status.actual for status in self.statuses().values()) == known
 
     @invariant()
+    def hours_are_the_sum_of_their_entries_and_none_is_lost(self) -> None:
+        hours = self.hours()
+        sums = dict(
+            HoursEntry.objects.filter(line__in=hours, kind__in=HoursEntry.BUDGET)
+            .values_list("line")
+            .annotate(sum=Sum("hours"))
+            .order_by()
+        )
+        for key, status in hours.items():
+            assert status.budget == sums.get(key, 0)
+            assert status.headroom == status.budget - status.actual - status.committed
+            assert status.committed == sum(promise.remaining for promise in status.promises.values()) >= 0
+        known = DailyUsage.objects.filter(project=self.stage.project).aggregate(sum=Sum("accelerator_hours"))["sum"]
+        assert sum(status.actual for status in hours.values()) == (known or 0)
+        assert (HoursEntry.objects.filter(kind="rollover").aggregate(sum=Sum("hours"))["sum"] or 0) == 0
+
+    @invariant()
     def what_moves_between_lines_balances(self) -> None:
         for kind in (Entry.Kind.TRANSFER, Entry.Kind.ROLLOVER):
             assert (Entry.objects.filter(kind=kind).aggregate(sum=Sum("amount"))["sum"] or 0) == 0
@@ -237,12 +297,14 @@ class Ledger(RuleBasedStateMachine):
         closed = BudgetLine.objects.filter(pk__in=statuses, closed_at__isnull=False).values_list("pk", flat=True)
         assert len(closed) == 2 * self.closed
         assert [statuses[key].committed for key in closed] == [0] * len(closed)
+        assert not any(status.committed for key, status in self.hours().items() if key in closed)
         assert LineClosing.objects.filter(reopened_at__isnull=True).count() == len(closed)
 
     @invariant()
     def every_change_has_who_when_and_why(self) -> None:
         played = Entry.objects.exclude(kind="grant", by=None)
         assert not played.filter(Q(by=None) | Q(at=None)).exists()
+        assert not HoursEntry.objects.filter(Q(by=None) | Q(at=None)).exists()
         assert not played.filter(reason="", decision=None).exists()
         assert not Activity.objects.filter(by=None).exclude(verb__in=["flag.crossed", "flag.uncrossed"]).exists()
 

@@ -47,6 +47,25 @@ def test_work_scheduled_beyond_the_period_is_not_this_lines():
     assert found.p50 == 100
 
 
+def test_charges_of_assets_are_known_amounts_on_their_months():
+    charges = {FEB: Decimal(5), MAR: Decimal(20), APR: Decimal(-7)}
+
+    found = forecast(
+        Decimal(100), [], {}, first_day=date(2027, 1, 1), known_until=MARCH_1, end=date(2027, 5, 1), charges=charges
+    )
+
+    assert (found.p10, found.p50, found.p90, found.charges) == (118, 118, 118, 18)
+    assert found.path == ((MARCH_1, 100), (date(2027, 4, 1), 125), (date(2027, 5, 1), 118))
+
+
+def test_a_charge_that_waits_at_the_end_of_the_period_still_counts():
+    found = forecast(
+        Decimal(100), [], {}, first_day=date(2027, 1, 1), known_until=MARCH_1, end=MARCH_1, charges={FEB: Decimal(5)}
+    )
+
+    assert (found.p50, found.path) == (105, ((MARCH_1, 105),))
+
+
 def test_late_work_still_comes():
     assert outlook(actual=50, works=[work(200, 50, {FEB: 1})]).p50 == 200
 

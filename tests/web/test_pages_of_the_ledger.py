@@ -117,6 +117,20 @@ def test_lists_show_only_ones_own(flagged, client):
         assert words not in page(client, flagged.charlie, name).content.decode(), name
 
 
+def test_a_closed_line_offers_nothing_that_would_be_refused(flagged, client):
+    line = flagged.compute
+    kept = line.thresholds.count()
+    half = line.thresholds.create(basis="actual", share=Decimal("0.5"))
+    type(line).objects.filter(pk=line.pk).update(closed_at=timezone.now())
+
+    said = page(client, flagged.manager, "line", flagged.project.slug, line.pk).content.decode()
+    post(client, flagged.manager, "threshold-stop", flagged.project.slug, line.pk, half.pk)
+    post(client, flagged.manager, "line-threshold", flagged.project.slug, line.pk, percent="60", basis="actual")
+
+    assert "/stop/" not in said and "Add a threshold" not in said and "Grant hours" not in said
+    assert line.thresholds.filter(active=True).count() == kept + 1
+
+
 @pytest.mark.parametrize("name", ["project-list", "proposal-list", "warning-list", "retrospective-list"])
 def test_an_empty_list_says_what_to_do(stage, client, name):
     Project.objects.all().delete()
