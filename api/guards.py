@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.amounts import AmountField
+from api.budgets import Cause, Mute
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.models import Stop, Threshold
@@ -42,6 +43,9 @@ class GuardWriteSerializer(serializers.Serializer):
     amount = AmountField(required=False, max_digits=24, decimal_places=6, min_value=Decimal(0))
     unit = serializers.CharField(required=False, default="", help_text=_("As the bill names it, such as TB."))
     since = serializers.DateField(required=False, help_text=_("Of quantities."))
+    period = serializers.ChoiceField(
+        Guard.Period.choices, required=False, default="", help_text=_("Quantities are counted anew in each.")
+    )
     stops_jobs = serializers.BooleanField(default=False)
 
 
@@ -57,7 +61,12 @@ class GuardSerializer(serializers.Serializer):
     amount = serializers.CharField(allow_null=True)
     since = serializers.DateField(allow_null=True)
     stops_jobs = serializers.BooleanField()
+    period = serializers.CharField(allow_blank=True)
     is_reached = serializers.BooleanField()
+    state = serializers.CharField()
+    crossed_at = serializers.DateTimeField(allow_null=True, help_text=_("When it was last reached."))
+    cause = serializers.CharField(allow_blank=True)
+    muted_until = serializers.DateField(allow_null=True)
     value = serializers.CharField(allow_null=True, help_text=_("What was measured when it was last judged."))
     stop = serializers.IntegerField(allow_null=True, help_text=_("The stop it made, to be released."))
 
@@ -80,14 +89,19 @@ def guard_answer(guard: Guard) -> dict[str, Any]:
         "amount": exact_text(guard.amount) if guard.amount is not None else None,
         "since": guard.since,
         "stops_jobs": guard.stops_jobs,
-        "is_reached": guard.state == "above",
+        "period": guard.period,
+        "is_reached": guard.is_standing,
+        "state": guard.state,
+        "crossed_at": guard.crossed_at,
+        "cause": guard.cause,
+        "muted_until": guard.muted_until,
         "value": exact_text(guard.value) if guard.value is not None else None,
         "stop": guard.stop_id,
     }
 
 
 def shown_guards(request: SignedInRequest) -> QuerySet[Guard]:
-    return Guard.objects.visible_to(request.user).active().select_related("project", "team", "run")
+    return Guard.objects.visible_to(request.user).active().select_related("project__team", "team", "run__project__team")
 
 
 class GuardsView(APIView):
@@ -138,6 +152,36 @@ class GuardEndView(APIView):
         return Response(status=204)
 
 
+class GuardAcknowledgeView(APIView):
+    """State in writing why it was reached. It stays quiet until it falls and is reached again."""
+
+    permission_classes = PERMISSIONS
+    scope = "plans"
+
+    @extend_schema(operation_id="guards_acknowledge", request=Cause, responses=GuardSerializer)
+    def post(self, request: SignedInRequest, pk: int) -> Response:
+        form = Cause(data=request.data)
+        form.is_valid(raise_exception=True)
+        found = get_object_or_404(shown_guards(request), pk=pk)
+        cause = form.validated_data["cause"]
+        return Response(guard_answer(guards.acknowledge_guard(found, by=request.user, cause=cause, now=timezone.now())))
+
+
+class GuardMuteView(APIView):
+    """Keep it quiet until a day."""
+
+    permission_classes = PERMISSIONS
+    scope = "plans"
+
+    @extend_schema(operation_id="guards_mute", request=Mute, responses=GuardSerializer)
+    def post(self, request: SignedInRequest, pk: int) -> Response:
+        form = Mute(data=request.data)
+        form.is_valid(raise_exception=True)
+        found = get_object_or_404(shown_guards(request), pk=pk)
+        until = form.validated_data["until"]
+        return Response(guard_answer(guards.mute_guard(found, by=request.user, until=until, now=timezone.now())))
+
+
 class StopReleaseSerializer(serializers.Serializer):
     reason = serializers.CharField()
 
@@ -160,6 +204,8 @@ class StopReleaseView(APIView):
 
 urlpatterns = [
     path("guards/", GuardsView.as_view(), name="api-guards"),
+    path("guards/<int:pk>/acknowledge/", GuardAcknowledgeView.as_view(), name="api-guard-acknowledge"),
+    path("guards/<int:pk>/mute/", GuardMuteView.as_view(), name="api-guard-mute"),
     path("guards/<int:pk>/end/", GuardEndView.as_view(), name="api-guard-end"),
     path("stops/<int:pk>/release/", StopReleaseView.as_view(), name="api-stop-release"),
 ]

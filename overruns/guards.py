@@ -20,10 +20,12 @@ from teams import activity, notifications, permissions
 from teams.models import Organisation, Project, Role, Team, User
 from usage.models import Run
 
+from .answers import quiet_until, written_cause
 from .judge import CROSSED, UNCROSSED, Earlier, Verdict, Watched, judge
 from .measuring import currency_of, figures_of_guard
-from .models import Guard
+from .models import Flag, Guard
 
+QUANTITIES = (Guard.Measure.ACCELERATOR_HOURS, Guard.Measure.QUANTITY)
 MONEY = (Guard.Measure.ACTUAL, Guard.Measure.COMMITTED, Guard.Measure.FORECAST)
 
 
@@ -40,12 +42,14 @@ def set_guard(
     quantile: str = "",
     unit: str = "",
     since: date | None = None,
+    period: str = "",
     stops_jobs: bool = False,
 ) -> Guard:
     """Watch a run, a project, a team, or all of them. Managers, directors and finance may."""
     watched = project or (run.project if run else None)
     check_may_set(by, watched.team if watched else team)
     check_sense(measure, share, amount, unit, project=project, team=team, run=run, stops_jobs=stops_jobs)
+    check_days(measure, since, period, run)
     guard = Guard.objects.create(
         by=by,
         project=project,
@@ -57,6 +61,7 @@ def set_guard(
         quantile=(quantile or "p50") if measure == Guard.Measure.FORECAST else "",
         unit=unit if measure == Guard.Measure.QUANTITY else "",
         since=since,
+        period=period,
         stops_jobs=stops_jobs,
     )
     activity.record("guard.set", by=by, project=watched, team=team, guard=str(guard))
@@ -96,15 +101,38 @@ def check_sense(
         raise DomainError(_("This cannot be watched."), faults=faults)
 
 
+def check_days(measure: str, since: date | None, period: str, run: Run | None) -> None:
+    """Quantities count from a day, or anew in each period of the calendar; other measures have days of their own."""
+    faults = []
+    if period and since:
+        faults.append(Fault("period", period, _("stands beside a day to count from"), _("one of them, or none")))
+    if (period or since) and (measure not in QUANTITIES or run):
+        given = "period" if period else "since"
+        faults.append(Fault(given, period or str(since), _("fits quantities of projects and teams only"), ""))
+    if faults:
+        raise DomainError(_("This cannot be watched."), faults=faults)
+
+
 @transaction.atomic
 def end_guard(guard: Guard, *, by: User, now: datetime) -> None:
     """Watch no more. A stop it made stays until it is lifted."""
-    locked = Guard.objects.select_for_update(of=("self",)).get(pk=guard.pk)
-    project = locked.project or (locked.run.project if locked.run else None)
-    check_may_set(by, project.team if project else locked.team)
+    locked = lock_guard(guard)
+    check_may_set(by, locked.watched_team)
     locked.ended_at = now
     locked.save(update_fields=["ended_at"])
-    activity.record("guard.ended", by=by, project=project, team=locked.team, guard=str(locked))
+    record("guard.ended", locked, by)
+
+
+def lock_guard(guard: Guard) -> Guard:
+    """The guard as it is now, with the lock that the judge takes."""
+    locked = Guard.objects.active().select_for_update(of=("self",)).filter(pk=guard.pk).first()
+    if locked is None:
+        raise DomainError(_("This guard watches no more."), code="wrong_state")
+    return locked
+
+
+def record(verb: str, guard: Guard, by: User, **facts: Any) -> None:
+    activity.record(verb, by=by, project=guard.watched_project, team=guard.team, guard=str(guard), **facts)
 
 
 def guards_of_projects(project_ids: Iterable[int]) -> list[int]:
@@ -126,12 +154,28 @@ def judge_guards(guard_ids: Iterable[int], *, now: datetime) -> list[Guard]:
         figures = figures_of_guard(guard, now)
         if figures is None:
             continue
-        earlier = {guard.pk: Earlier(guard.state, guard.told_share)}
+        begin_period(guard, figures.begins_on)
+        earlier = {guard.pk: Earlier(guard.state, guard.told_share, guard.muted_until)}
         for verdict in judge([watched_of(guard)], figures, earlier, today):
             apply(guard, verdict, now)
             if verdict.transition == CROSSED:
                 reached.append(guard)
     return reached
+
+
+def begin_period(guard: Guard, begins_on: date | None) -> None:
+    """Where other days count than before, people hear of them anew: of a quantity's new period whatever was answered
+    in the last one, of lines once the guard has fallen and new ones run."""
+    if begins_on == guard.begins_on or not (guard.period or guard.state == Flag.State.BELOW):
+        return
+    guard.begins_on, guard.told_share = begins_on, None
+    if guard.period:
+        guard.state = Flag.State.BELOW
+        forget_answer(guard)
+
+
+def forget_answer(guard: Guard) -> None:
+    guard.cause, guard.acknowledged_by, guard.acknowledged_at, guard.muted_until = "", None, None, None
 
 
 def watched_of(guard: Guard) -> Watched:
@@ -142,8 +186,11 @@ def watched_of(guard: Guard) -> Watched:
 def apply(guard: Guard, verdict: Verdict, now: datetime) -> None:
     """Take over the verdict; tell people, and stop jobs, when it was reached just now."""
     guard.state, guard.value, guard.limit = verdict.state, verdict.value, verdict.limit
+    if verdict.state != Flag.State.MUTED:
+        guard.muted_until = None
     if verdict.transition == CROSSED:
         guard.crossed_at = now
+        forget_answer(guard)
         if guard.stops_jobs:
             guard.stop = stop_for(guard, verdict, now)
     if verdict.transition == UNCROSSED and guard.measure == Guard.Measure.MFU:
@@ -155,7 +202,7 @@ def apply(guard: Guard, verdict: Verdict, now: datetime) -> None:
 
 
 def stop_for(guard: Guard, verdict: Verdict, now: datetime) -> Stop | None:
-    project = guard.project or (guard.run.project if guard.run else None)
+    project = guard.watched_project
     if project is None:
         return None
     words = {"guard": guard, "value": exact_text(verdict.value)}
@@ -164,8 +211,7 @@ def stop_for(guard: Guard, verdict: Verdict, now: datetime) -> Stop | None:
 
 
 def tell(guard: Guard, verdict: Verdict) -> None:
-    project = guard.project or (guard.run.project if guard.run else None)
-    team = project.team if project else guard.team
+    project, team = guard.watched_project, guard.watched_team
     people = list(permissions.people_with_role(Role.FINANCE, team))
     people += list(permissions.people_with_role(Role.MANAGER, team)) if team else []
     people += list(permissions.people_with_role(Role.MEMBER, team)) if project else []
@@ -177,7 +223,7 @@ def tell(guard: Guard, verdict: Verdict) -> None:
                 people=people,
                 kind="guard_reached",
                 project=project,
-                url=reverse("guard-list"),
+                url=reverse("guard", args=[guard.pk]),
                 email=True,
                 is_warning=True,
                 is_urgent=guard.stops_jobs,
@@ -193,3 +239,46 @@ def tell(guard: Guard, verdict: Verdict) -> None:
             )
         ]
     )
+
+
+# ---- what people answer
+
+
+@transaction.atomic
+def acknowledge_guard(guard: Guard, *, by: User, cause: str, now: datetime) -> Guard:
+    """State in writing why it was reached. It stays quiet until it falls, or counts anew, and is reached again."""
+    locked = hold_for_answer(guard, by)
+    locked.cause = written_cause(cause)
+    locked.state = Flag.State.ACKNOWLEDGED
+    locked.acknowledged_by, locked.acknowledged_at, locked.muted_until = by, now, None
+    locked.save()
+    record("guard.acknowledged", locked, by, cause=locked.cause)
+    return locked
+
+
+@transaction.atomic
+def mute_guard(guard: Guard, *, by: User, until: date, now: datetime) -> Guard:
+    """Keep it quiet until a day. Then it stands again, if it is still reached. A stop it made stays."""
+    locked = hold_for_answer(guard, by)
+    locked.muted_until = quiet_until(until, now=now)
+    locked.state = Flag.State.MUTED
+    locked.save()
+    record("guard.muted", locked, by, muted_until=until)
+    return locked
+
+
+def hold_for_answer(guard: Guard, by: User) -> Guard:
+    locked = lock_guard(guard)
+    if not may_answer(locked, by):
+        raise NotAllowed(_("A guard is answered by members and managers of what it watches, directors and finance."))
+    if not locked.is_standing:
+        raise DomainError(_("This warning does not stand any more."), code="wrong_state")
+    return locked
+
+
+def may_answer(guard: Guard, by: User) -> bool:
+    """Those who may set it; of a team or a project also who writes its plans."""
+    team = guard.watched_team
+    if team is None:
+        return permissions.has_role(by, Role.FINANCE) or permissions.has_role(by, Role.DIRECTOR)
+    return permissions.may_write_plans(by, team) or permissions.may_fund(by, team)

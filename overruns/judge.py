@@ -49,7 +49,10 @@ class Watched:
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured of a line. `is_known` says whether every rate and price was there."""
+    """What was measured of a line. `is_known` says whether every rate and price was there.
+
+    `begins_on` is since when a guard's figures count: of lines the start of the one that began last.
+    """
 
     budget: Decimal
     actual: Decimal
@@ -58,6 +61,7 @@ class Figures:
     is_known: bool = True
     is_fresh: bool = True
     is_closed: bool = False
+    begins_on: date | None = None
 
     def value(self, watched: Watched) -> Decimal | None:
         """What the threshold is held against; None where nothing can be said yet."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 from django.db.models import Sum
 
 from budgets.models import BudgetLine
 from budgets.models.lines import BudgetLineQuerySet
+from budgets.periods import calendar_period
 from budgets.queries import line_statuses
 from core.money import EXACT
 from core.months import Month
@@ -42,7 +44,7 @@ def figures_of_guard(guard: Guard, now: datetime) -> Figures | None:
     if guard.run:
         return figures_of_run(guard, guard.run, now)
     if guard.measure in (Guard.Measure.ACCELERATOR_HOURS, Guard.Measure.QUANTITY):
-        return quantity_of(guard)
+        return quantity_of(guard, now)
     return money_of(guard, now)
 
 
@@ -72,6 +74,7 @@ def money_of(guard: Guard, now: datetime) -> Figures:
         forecast={name: sums[name] for name in QUANTILES} if found else {},
         is_known=is_known,
         is_fresh=all(now - known <= STALE for known in fresh.values()),
+        begins_on=max((line.start for line in lines), default=None),
     )
 
 
@@ -82,19 +85,33 @@ def lines_of(guard: Guard) -> BudgetLineQuerySet:
     return lines.filter(project__team=guard.team) if guard.team else lines
 
 
-def quantity_of(guard: Guard) -> Figures:
-    """Accelerator-hours, or what meters of one unit counted, since the day the guard names."""
+def quantity_of(guard: Guard, now: datetime) -> Figures:
+    """Accelerator-hours, or what meters of one unit counted, in the period that runs or since the guard's day."""
     days = DailyUsage.objects.filter(project__isnull=False)
     if guard.project:
         days = days.filter(project=guard.project)
     elif guard.team:
         days = days.filter(project__team=guard.team)
-    if guard.since:
-        days = days.filter(day__gte=guard.since)
+    begins_on, end = days_counted(guard, now)
+    if begins_on:
+        days = days.filter(day__gte=begins_on)
+    if end:
+        days = days.filter(day__lt=end)
     name = "accelerator_hours"
     if guard.measure == Guard.Measure.QUANTITY:
         name, days = "quantity", days.filter(meter__unit=guard.unit)
-    return amount_figures(guard, days.aggregate(whole=Sum(name))["whole"] or ZERO)
+    figures = amount_figures(guard, days.aggregate(whole=Sum(name))["whole"] or ZERO)
+    return replace(figures, begins_on=begins_on)
+
+
+def days_counted(guard: Guard, now: datetime) -> tuple[date | None, date | None]:
+    """The half-open days whose quantities count; None where there is no bound."""
+    if not guard.period:
+        return guard.since, None
+    organisation = Organisation.current()
+    month = Month.of(organisation.today(now))
+    period = calendar_period(guard.period, month, fiscal_year_starts_in=organisation.fiscal_year_starts_in)
+    return period.start, period.end
 
 
 def figures_of_run(guard: Guard, run: Run, now: datetime) -> Figures | None:

@@ -184,8 +184,8 @@ class GuardQuerySet(models.QuerySet["Guard"]):
 class Guard(models.Model):
     """A threshold over more than a line: of a run, a project, a team, or of all where none is named.
 
-    It is of money on the lines that run today, of a quantity since a day, or of a run's efficiency. It may also stop
-    jobs from starting.
+    It is of money on the lines that run today, of a quantity since a day or anew in each period, or of a run's
+    efficiency. It may also stop jobs from starting.
     """
 
     class Measure(models.TextChoices):
@@ -196,6 +196,13 @@ class Guard(models.Model):
         QUANTITY = "quantity", _("metered quantity")
         MFU = "mfu", _("MFU, for six hours")
 
+    class Period(models.TextChoices):
+        """Of the calendar; a year is the fiscal one."""
+
+        MONTH = "month", _("each month")
+        QUARTER = "quarter", _("each quarter")
+        YEAR = "year", _("each fiscal year")
+
     project = models.ForeignKey(Project, models.PROTECT, null=True, related_name="guards")
     team = models.ForeignKey(Team, models.PROTECT, null=True, related_name="guards")
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="guards")
@@ -205,6 +212,8 @@ class Guard(models.Model):
     share = models.DecimalField(_("share of the lines"), max_digits=7, decimal_places=4, null=True)
     amount = models.DecimalField(_("amount"), max_digits=24, decimal_places=6, null=True)
     since = models.DateField(_("counted from"), null=True, help_text=_("Of quantities."))
+    period = models.CharField(_("counted anew"), max_length=10, choices=Period.choices, blank=True)
+    begins_on = models.DateField(null=True, help_text=_("Of what was measured when it was last judged."))
     stops_jobs = models.BooleanField(_("jobs may not start any more"), default=False)
     by = models.ForeignKey(User, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -214,6 +223,10 @@ class Guard(models.Model):
     value = ExactNumericField(null=True)
     limit = ExactNumericField(null=True)
     told_share = models.DecimalField(max_digits=20, decimal_places=6, null=True)
+    cause = models.TextField(blank=True)
+    acknowledged_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    acknowledged_at = models.DateTimeField(null=True)
+    muted_until = models.DateField(null=True)
     stop = models.ForeignKey(Stop, models.PROTECT, null=True, related_name="+")
 
     objects = GuardQuerySet.as_manager()
@@ -231,6 +244,12 @@ class Guard(models.Model):
                 condition=Q(share__gt=0, amount__isnull=True) | Q(share__isnull=True, amount__gt=0),
                 name="guard_is_a_share_or_an_amount",
             ),
+            models.CheckConstraint(
+                condition=~Q(state="acknowledged") | ~Q(cause=""), name="an_acknowledged_guard_has_a_cause"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="muted") | Q(muted_until__isnull=False), name="a_muted_guard_has_a_date"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -238,6 +257,19 @@ class Guard(models.Model):
         level = f"{self.share * 100:.0f} %" if self.share is not None else f"{self.amount:f}".rstrip("0").rstrip(".")
         quantile = f" {self.get_quantile_display()}" if self.quantile else ""
         return f"{self.of}: {level}{unit} · {self.get_measure_display()}{quantile}"
+
+    @property
+    def is_standing(self) -> bool:
+        """Is it reached now, whether or not someone answered?"""
+        return self.state in (Flag.State.ABOVE, Flag.State.ACKNOWLEDGED, Flag.State.MUTED)
+
+    @property
+    def watched_project(self) -> Project | None:
+        return self.project or (self.run.project if self.run else None)
+
+    @property
+    def watched_team(self) -> Team | None:
+        return self.watched_project.team if self.watched_project else self.team
 
     @property
     def of(self) -> str:

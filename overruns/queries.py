@@ -10,7 +10,7 @@ from budgets.models import BudgetLine
 from core.months import Month
 from teams.models import User
 
-from .models import Flag, Forecast
+from .models import Flag, Forecast, Guard
 
 
 def open_flags(user: User) -> QuerySet[Flag]:
@@ -21,6 +21,12 @@ def open_flags(user: User) -> QuerySet[Flag]:
         .select_related("line__project__team", "threshold")
         .order_by(worst_first(), "-crossed_at", "-id")
     )
+
+
+def open_guards(user: User) -> QuerySet[Guard]:
+    """Guards that are reached and that nobody has answered yet, of what the person may see."""
+    reached = Guard.objects.visible_to(user).active().filter(state=Flag.State.ABOVE)
+    return reached.select_related("project", "team", "run").order_by("-crossed_at", "-id")
 
 
 def worst_first() -> Case:

@@ -16,12 +16,13 @@ from budgets.queries import line_statuses
 from budgets.services.holds import notice_jobs
 from budgets.services.lines import facts_of
 from budgets.status import LineStatus
-from core.errors import DomainError, Fault, NotAllowed
+from core.errors import DomainError, NotAllowed
 from core.money import round_money
 from teams import activity, permissions
 from teams.models import Organisation, User
 from usage import services as usage
 
+from .answers import quiet_until, written_cause
 from .forecast import Outlook
 from .guards import guards_of_projects, judge_guards
 from .judge import Earlier, Figures, Watched, judge
@@ -167,13 +168,8 @@ def acknowledge_flag(flag: Flag, *, by: User, cause: str, now: datetime | None =
     locked = lock_flag(flag)
     check_may_answer(locked, by)
     check_standing(locked)
-    if not cause.strip():
-        raise DomainError(
-            _("Say why the threshold was reached."),
-            faults=[Fault("cause", cause, _("is missing"), _("a sentence that others understand"))],
-        )
+    locked.cause = written_cause(cause)
     locked.state = Flag.State.ACKNOWLEDGED
-    locked.cause = cause.strip()
     locked.acknowledged_by, locked.acknowledged_at = by, now or timezone.now()
     locked.muted_until = None
     locked.save()
@@ -194,16 +190,8 @@ def mute_flag(flag: Flag, *, by: User, until: date, now: datetime | None = None)
     locked = lock_flag(flag)
     check_may_answer(locked, by)
     check_standing(locked)
-    today = Organisation.current().today(now or timezone.now())
-    if not today < until <= today + timedelta(days=92):
-        raise DomainError(
-            _("Choose a day within the next three months."),
-            faults=[
-                Fault("until", str(until), _("is not within the next three months"), str(today + timedelta(days=14)))
-            ],
-        )
+    locked.muted_until = quiet_until(until, now=now or timezone.now())
     locked.state = Flag.State.MUTED
-    locked.muted_until = until
     locked.save()
     activity.record(
         "flag.muted", by=by, project=locked.line.project, subject=locked, muted_until=until, **facts_of(locked.line)

@@ -12,7 +12,7 @@ from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
 from budgets.queries import proposals_waiting_for
-from overruns.queries import open_flags
+from overruns.queries import open_flags, open_guards
 from teams import permissions
 from teams.models import Notification, User
 from web.requests import PersonRequest
@@ -53,7 +53,7 @@ def decisions_waiting(user: User) -> int:
 
 
 def warnings_unanswered(user: User) -> int:
-    return open_flags(user).count()
+    return open_flags(user).count() + open_guards(user).count()
 
 
 def notifications_unread(user: User) -> int:

@@ -20,12 +20,14 @@ from budgets.models import Stop, Threshold
 from budgets.services.stops import release_stop
 from core.errors import DomainError
 from overruns import guards as services
+from overruns.measuring import currency_of
 from overruns.models import Guard
 from teams import permissions
 from teams.models import Project, Role, Team, User
 from usage.models import Run
 from web.forms import NumberField, refuse
 from web.requests import PersonRequest
+from web.warnings import CauseForm, MuteForm
 
 PAGE_LENGTH = 25
 
@@ -61,6 +63,11 @@ class GuardForm(forms.Form):
     )
     since = forms.DateField(
         label=gettext_lazy("Quantities count from"), required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+    period = forms.ChoiceField(
+        label=gettext_lazy("or are counted anew"),
+        required=False,
+        choices=[("", gettext_lazy("never")), *Guard.Period.choices],
     )
     stops_jobs = forms.BooleanField(label=gettext_lazy("Jobs may not start once it is reached"), required=False)
 
@@ -110,21 +117,75 @@ def guard_set(request: PersonRequest) -> HttpResponse:
     if not form.is_valid():
         return guard_page(request, form)
     try:
-        guard = services.set_guard(by=request.user, **form.asked())
+        made = services.set_guard(by=request.user, **form.asked())
     except DomainError as refused:
         refuse(form, refused)
         return guard_page(request, form)
-    services.judge_guards([guard.pk], now=timezone.now())
+    services.judge_guards([made.pk], now=timezone.now())
     messages.success(request, _("It is watched from now on."))
     return redirect("guard-list")
+
+
+def visible_guard(request: PersonRequest, guard_id: int) -> Guard:
+    found = Guard.objects.visible_to(request.user).select_related(
+        "project__team", "team", "run__project__team", "by", "acknowledged_by", "stop"
+    )
+    return get_object_or_404(found, pk=guard_id)
+
+
+@login_required
+def guard(request: PersonRequest, guard_id: int) -> HttpResponse:
+    return one_guard(request, visible_guard(request, guard_id))
+
+
+def one_guard(request: PersonRequest, found: Guard, **bound: forms.Form) -> HttpResponse:
+    """What it watches, how it stands, and the forms to answer with."""
+    words = {
+        "guard": found,
+        "currency": currency_of(found) if found.measure in services.MONEY else "",
+        "may_answer": found.ended_at is None and found.is_standing and services.may_answer(found, request.user),
+        "cause": bound.get("cause") or CauseForm(initial={"cause": found.cause}),
+        "mute": bound.get("mute") or MuteForm(),
+    }
+    return render(request, "web/guards/guard.html", words, status=422 if bound else 200)
+
+
+@login_required
+@require_POST
+def guard_acknowledge(request: PersonRequest, guard_id: int) -> HttpResponse:
+    found, form = visible_guard(request, guard_id), CauseForm(request.POST)
+    if form.is_valid():
+        try:
+            services.acknowledge_guard(found, by=request.user, cause=form.cleaned_data["cause"], now=timezone.now())
+        except DomainError as refused:
+            refuse(form, refused)
+        else:
+            messages.success(request, _("Thank you. It stays quiet until it falls and is reached again."))
+            return redirect("guard", guard_id)
+    return one_guard(request, found, cause=form)
+
+
+@login_required
+@require_POST
+def guard_mute(request: PersonRequest, guard_id: int) -> HttpResponse:
+    found, form = visible_guard(request, guard_id), MuteForm(request.POST)
+    if form.is_valid():
+        try:
+            services.mute_guard(found, by=request.user, until=form.cleaned_data["until"], now=timezone.now())
+        except DomainError as refused:
+            refuse(form, refused)
+        else:
+            messages.success(request, _("It stays quiet until then."))
+            return redirect("guard", guard_id)
+    return one_guard(request, found, mute=form)
 
 
 @login_required
 @require_POST
 def guard_end(request: PersonRequest, guard_id: int) -> HttpResponse:
-    guard = get_object_or_404(Guard.objects.visible_to(request.user).active(), pk=guard_id)
+    found = get_object_or_404(Guard.objects.visible_to(request.user).active(), pk=guard_id)
     try:
-        services.end_guard(guard, by=request.user, now=timezone.now())
+        services.end_guard(found, by=request.user, now=timezone.now())
     except DomainError as refused:
         messages.error(request, refused.message)
     return redirect("guard-list")
@@ -146,6 +207,9 @@ def stop_release(request: PersonRequest, stop_id: int) -> HttpResponse:
 urlpatterns = [
     path("warnings/guards/", guard_list, name="guard-list"),
     path("warnings/guards/new/", guard_set, name="guard-set"),
+    path("warnings/guards/<int:guard_id>/", guard, name="guard"),
+    path("warnings/guards/<int:guard_id>/acknowledge/", guard_acknowledge, name="guard-acknowledge"),
+    path("warnings/guards/<int:guard_id>/mute/", guard_mute, name="guard-mute"),
     path("warnings/guards/<int:guard_id>/end/", guard_end, name="guard-end"),
     path("warnings/stops/<int:stop_id>/release/", stop_release, name="stop-release"),
 ]

@@ -105,6 +105,8 @@ SENTENCES: dict[str, str | Promise] = {
     "audit.differs": _("The audit found {count} figures that differ from what pages show"),
     "guard.set": _("{who} set a guard: {guard}"),
     "guard.ended": _("{who} ended the guard {guard}"),
+    "guard.acknowledged": _("{who} stated why {guard} was reached: {cause}"),
+    "guard.muted": _("{who} muted {guard} until {muted_until}"),
     "money.transferred": _("{who} transferred {money} from {source} to {target}"),
     "money.released": _("{who} released {money} of {category}: {reason}"),
     "asset.added": _("{who} made {subject} an asset: {money}"),

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 from core.errors import DomainError
 from overruns import services
 from overruns.models import Flag, LineSilence
-from overruns.queries import worst_first
+from overruns.queries import open_guards, worst_first
 from retrospectives.models import Retrospective
 from teams import permissions
 from teams.models import Project, User
@@ -74,7 +74,13 @@ def warning_list(request: PersonRequest) -> HttpResponse:
     chosen = form.cleaned_data if form.is_valid() else {}
     page = Paginator(filtered_flags(request.user, chosen), PAGE_LENGTH).get_page(request.GET.get("page"))
     silences = LineSilence.objects.visible_to(request.user).open().select_related("line__project__team")
-    words = {"form": form, "page": page, "filtered": any(chosen.values()), "silences": silences[:PAGE_LENGTH]}
+    words = {
+        "form": form,
+        "page": page,
+        "filtered": any(chosen.values()),
+        "guards": open_guards(request.user)[:PAGE_LENGTH],
+        "silences": silences[:PAGE_LENGTH],
+    }
     return render(request, "web/warnings/list.html", words)
 
 

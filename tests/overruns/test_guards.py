@@ -14,10 +14,12 @@ from budgets.models import Stop
 from budgets.services import holds
 from budgets.services.stops import release_stop
 from core.errors import DomainError, NotAllowed
+from core.months import Period
 from overruns import guards, services
 from overruns.models import Guard
-from teams.models import ExchangeRate, Notification, OutboxMessage
+from teams.models import ExchangeRate, Notification, Organisation, OutboxMessage
 from tests.budgets import factories
+from tests.budgets.test_concurrency import at_once
 from tests.letters import letters
 from usage.models import Meter, Run, RunMetric, Touched
 
@@ -258,3 +260,234 @@ def test_the_page_asks_as_often_for_many_guards_as_for_one(client, stage, django
 
     with django_assert_num_queries(len(one)):
         client.get("/warnings/guards/")
+
+
+# ---- what people answer
+
+
+@pytest.fixture
+def reached(stage):
+    """A guard of a project at 50 that 60 have reached."""
+    factories.line(stage.project, granted=100)
+    factories.cost(stage.project, 60)
+    guard = guards.set_guard(by=stage.manager, measure="actual", project=stage.project, amount=Decimal(50))
+    judge(guard)
+    guard.refresh_from_db()
+    return guard
+
+
+def heard_by(person) -> int:
+    return Notification.objects.filter(kind="guard_reached", user=person).count()
+
+
+def test_a_written_cause_keeps_a_guard_quiet_until_it_falls_and_is_reached_again(stage, reached):
+    guards.acknowledge_guard(reached, by=stage.bob, cause=" A restart ", now=NOW)
+    factories.cost(stage.project, 10)
+    judge(reached)
+    reached.refresh_from_db()
+    assert (reached.state, reached.cause, reached.acknowledged_by) == ("acknowledged", "A restart", stage.bob)
+    assert heard_by(stage.manager) == 1
+
+    factories.cost(stage.project, -30)
+    judge(reached)
+    factories.cost(stage.project, 50)
+    judge(reached)
+
+    reached.refresh_from_db()
+    assert (reached.state, reached.cause, reached.acknowledged_by) == ("above", "", None)
+    assert heard_by(stage.manager) == 2
+
+
+def test_a_muted_guard_stands_again_on_its_day_and_is_told_only_for_more(stage, reached):
+    guards.mute_guard(reached, by=stage.manager, until=date(2027, 3, 10), now=NOW)
+
+    judge(reached, now=NOW + timedelta(days=8))
+    assert state(reached)[0] == "muted"
+    judge(reached, now=NOW + timedelta(days=9))
+    assert (state(reached)[0], heard_by(stage.manager)) == ("above", 1)
+
+    guards.mute_guard(reached, by=stage.manager, until=date(2027, 3, 20), now=NOW + timedelta(days=9))
+    factories.cost(stage.project, 15)
+    judge(reached, now=NOW + timedelta(days=19))
+    judge(reached, now=NOW + timedelta(days=19))
+
+    assert (state(reached)[0], heard_by(stage.manager)) == ("above", 2)
+    assert reached.muted_until is None
+
+
+def test_a_cause_is_written_and_a_day_is_near(stage, reached):
+    with pytest.raises(DomainError, match="Say why"):
+        guards.acknowledge_guard(reached, by=stage.manager, cause="  ", now=NOW)
+    for day in (date(2027, 3, 1), date(2027, 6, 2)):
+        with pytest.raises(DomainError, match="three months"):
+            guards.mute_guard(reached, by=stage.manager, until=day, now=NOW)
+
+    assert state(reached)[0] == "above"
+
+
+@pytest.mark.parametrize("who", ["charlie", "other_manager", "operator", "auditor", "keeper"])
+def test_others_do_not_answer_a_guard(stage, reached, who):
+    with pytest.raises(NotAllowed):
+        guards.acknowledge_guard(reached, by=getattr(stage, who), cause="why", now=NOW)
+    with pytest.raises(NotAllowed):
+        guards.mute_guard(reached, by=getattr(stage, who), until=date(2027, 3, 10), now=NOW)
+
+
+def test_a_guard_over_all_teams_is_answered_by_finance_and_directors(stage):
+    factories.line(stage.project, granted=100)
+    factories.cost(stage.project, 60)
+    whole = guards.set_guard(by=stage.finance, measure="actual", amount=Decimal(50))
+    judge(whole)
+
+    with pytest.raises(NotAllowed):
+        guards.acknowledge_guard(whole, by=stage.manager, cause="why", now=NOW)
+    guards.acknowledge_guard(whole, by=stage.director, cause="why", now=NOW)
+
+    assert state(whole)[0] == "acknowledged"
+
+
+def test_what_is_not_reached_or_has_ended_is_not_answered(stage, reached):
+    calm = guards.set_guard(by=stage.manager, measure="actual", project=stage.project, amount=Decimal(5000))
+    with pytest.raises(DomainError, match="does not stand"):
+        guards.acknowledge_guard(calm, by=stage.manager, cause="why", now=NOW)
+
+    guards.end_guard(reached, by=stage.manager, now=NOW)
+
+    with pytest.raises(DomainError, match="watches no more"):
+        guards.acknowledge_guard(reached, by=stage.manager, cause="why", now=NOW)
+
+
+# ---- days
+
+
+def counted(project, day, *, hours):
+    """Accelerator-hours of one day."""
+    cost = factories.cost(project, 1, day=day)
+    type(cost).objects.filter(pk=cost.pk).update(accelerator_hours=hours)
+
+
+def test_a_quantity_is_counted_anew_in_each_period_and_told_once_in_each(stage):
+    guard = guards.set_guard(
+        by=stage.manager, measure="accelerator_hours", project=stage.project, amount=Decimal(100), period="month"
+    )
+    counted(stage.project, date(2027, 2, 28), hours=500)
+    counted(stage.project, date(2027, 3, 1), hours=99)
+    judge(guard)
+    assert state(guard) == ("below", 99)
+
+    counted(stage.project, date(2027, 3, 2), hours=41)
+    judge(guard)
+    judge(guard)
+    guard.refresh_from_db()
+    guards.acknowledge_guard(guard, by=stage.manager, cause="A ladder", now=NOW)
+    assert heard_by(stage.manager) == 1
+
+    # April reaches it with less than March did, and is told all the same
+    counted(stage.project, date(2027, 4, 3), hours=100)
+    april = datetime(2027, 4, 5, tzinfo=UTC)
+    judge(guard, now=april)
+    judge(guard, now=april)
+
+    guard.refresh_from_db()
+    assert (guard.state, guard.value, guard.cause, guard.begins_on) == ("above", 100, "", date(2027, 4, 1))
+    assert heard_by(stage.manager) == 2
+
+
+def test_quarters_and_years_follow_the_fiscal_calendar(stage):
+    Organisation.objects.update(fiscal_year_starts_in=2)
+    sums = {}
+    for period in ("quarter", "year"):
+        sums[period] = guards.set_guard(
+            by=stage.manager, measure="accelerator_hours", project=stage.project, amount=Decimal(1000), period=period
+        )
+    for day, hours in ((date(2027, 1, 31), 1), (date(2027, 2, 1), 10), (date(2027, 5, 1), 100)):
+        counted(stage.project, day, hours=hours)
+
+    judge(*sums.values(), now=datetime(2027, 6, 1, tzinfo=UTC))
+
+    assert {name: state(guard)[1] for name, guard in sums.items()} == {"quarter": 100, "year": 110}
+
+
+def test_the_lines_of_the_next_month_are_told_anew_even_for_less(stage):
+    for month in (2, 3):
+        factories.line(
+            stage.project,
+            granted=100,
+            period_kind="month",
+            period=Period(date(2027, month, 1), date(2027, month + 1, 1)),
+        )
+    factories.cost(stage.project, 95, day=date(2027, 2, 10))
+    guard = guards.set_guard(by=stage.manager, measure="actual", project=stage.project, share=Decimal("0.8"))
+    judge(guard, now=datetime(2027, 2, 11, tzinfo=UTC))
+    judge(guard, now=datetime(2027, 3, 1, tzinfo=UTC))
+    assert (state(guard)[0], heard_by(stage.manager)) == ("below", 1)
+
+    factories.cost(stage.project, 81, day=date(2027, 3, 10))
+    for _again in range(2):
+        judge(guard, now=datetime(2027, 3, 11, tzinfo=UTC))
+
+    assert (state(guard)[0], heard_by(stage.manager)) == ("above", 2)
+
+
+@pytest.mark.parametrize(
+    ("asked", "named"),
+    [
+        ({"measure": "actual", "period": "month"}, "period"),
+        ({"measure": "actual", "since": date(2027, 1, 1)}, "since"),
+        ({"measure": "accelerator_hours", "since": date(2027, 1, 1), "period": "month"}, "period"),
+    ],
+)
+def test_days_that_make_no_sense_are_refused_by_name(stage, asked, named):
+    with pytest.raises(DomainError) as refused:
+        guards.set_guard(by=stage.manager, project=stage.project, amount=Decimal(1), **asked)
+
+    assert [fault.path for fault in refused.value.faults] == [named]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_judges_at_once_tell_once(stage):
+    factories.line(stage.project, granted=100)
+    factories.cost(stage.project, 60)
+    guard = guards.set_guard(by=stage.manager, measure="actual", project=stage.project, amount=Decimal(50))
+
+    at_once(*[lambda: guards.judge_guards([guard.pk], now=NOW)] * 4)
+
+    assert (state(guard)[0], heard_by(stage.manager)) == ("above", 1)
+
+
+# ---- doors
+
+
+def test_a_guard_has_a_page_on_which_it_is_answered(client, stage, reached):
+    client.force_login(stage.bob)
+    address = f"/warnings/guards/{reached.pk}/"
+    assert Notification.objects.filter(kind="guard_reached", url=address).exists()
+    assert str(reached) in client.get("/warnings/").content.decode()
+
+    assert "State the cause" in client.get(address).content.decode()
+    assert client.post(f"{address}acknowledge/", {"cause": ""}).status_code == 422
+    assert client.post(f"{address}mute/", {"until": "2020-01-01"}).status_code == 422
+    client.post(f"{address}acknowledge/", {"cause": "A restart"})
+
+    assert "A restart" in client.get(address).content.decode()
+    assert str(reached) not in client.get("/warnings/").content.decode()
+    assert "A restart" in client.get("/activity/").content.decode()
+    client.force_login(stage.charlie)
+    assert client.get(address).status_code == 404
+    assert client.post(f"{address}acknowledge/", {"cause": "mine"}).status_code == 404
+
+
+def test_the_api_answers_a_guard(client, stage, reached):
+    client.force_login(stage.alice)
+    address = f"/api/v1/guards/{reached.pk}/"
+    until = (timezone.now() + timedelta(days=5)).date().isoformat()
+
+    muted = client.post(f"{address}mute/", {"until": until}, content_type="application/json")
+    stated = client.post(f"{address}acknowledge/", {"cause": "A restart"}, content_type="application/json")
+
+    assert (muted.json()["state"], muted.json()["muted_until"]) == ("muted", until)
+    expected = {"state": "acknowledged", "is_reached": True, "cause": "A restart", "muted_until": None}
+    assert {name: stated.json()[name] for name in expected} == expected
+    assert client.post(f"{address}acknowledge/", {}, content_type="application/json").status_code == 400
+    client.force_login(stage.charlie)
+    assert client.post(f"{address}mute/", {"until": until}, content_type="application/json").status_code == 404
