@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.shortcuts import get_object_or_404
@@ -17,7 +18,7 @@ from api.once import KEY, once
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.rules import PreviewSerializer, may_allocate, may_look, preview_answer
 from api.scopes import HasScope
-from api.times import MonthField
+from api.times import KnownQuery, MonthField
 from core.money import exact_text
 from core.months import Month
 from overruns import tasks
@@ -229,7 +230,7 @@ class UnownedSerializer(serializers.Serializer):
     months = MonthShareSerializer(many=True)
 
 
-def unowned_answer() -> dict[str, Any]:
+def unowned_answer(known_at: datetime | None = None) -> dict[str, Any]:
     month = Month.of(Organisation.current().today(timezone.now()))
     return {
         "owners": [person.email for person in reassignments.owners()],
@@ -243,7 +244,7 @@ def unowned_answer() -> dict[str, Any]:
                     for name in ("unallocated_share", "untagged_share")
                 },
             }
-            for row in reassignments.trend(month)
+            for row in reassignments.trend(month, known_at=known_at)
         ],
     }
 
@@ -257,10 +258,12 @@ class UnownedView(APIView):
     def scope(self) -> str:
         return "read" if self.request.method == "GET" else "usage"
 
-    @extend_schema(operation_id="unallocated_read", responses=UnownedSerializer)
+    @extend_schema(operation_id="unallocated_read", parameters=[KnownQuery], responses=UnownedSerializer)
     def get(self, request: SignedInRequest) -> Response:
         may_look(request)
-        return Response(unowned_answer())
+        form = KnownQuery(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        return Response(unowned_answer(**form.validated_data))
 
     @extend_schema(operation_id="unallocated_own", request=OwnerSerializer, responses=UnownedSerializer)
     def put(self, request: SignedInRequest) -> Response:

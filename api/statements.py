@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from api.closing import month_named
 from api.requests import SignedInRequest
 from api.scopes import HasScope
-from api.times import MonthField
+from api.times import KnownQuery, MonthField
 from core.money import exact_text
 from core.months import Month
 from core.vocabulary import Basis
@@ -34,7 +34,7 @@ class TeamMonths(serializers.Serializer):
     months = serializers.ListField(child=MonthField())
 
 
-class StatementQuery(serializers.Serializer):
+class StatementQuery(KnownQuery):
     basis = serializers.ChoiceField([str(basis) for basis in Basis], required=False, default=str(Basis.EFFECTIVE))
 
 
@@ -76,6 +76,7 @@ class StatementSerializer(serializers.Serializer):
     month = MonthField()
     basis = serializers.CharField()
     closed_at = serializers.DateTimeField(allow_null=True)
+    known_at = serializers.DateTimeField(allow_null=True)
     reporting_currency = serializers.CharField()
     total_reported = serializers.CharField(allow_null=True)
     rates_missing = serializers.ListField(child=serializers.CharField())
@@ -90,6 +91,7 @@ def statement_answer(found: Statement) -> dict[str, Any]:
         "month": str(found.month),
         "basis": found.basis,
         "closed_at": found.closed.closed_at if found.closed else None,
+        "known_at": found.known_at,
         "reporting_currency": found.currency,
         "total_reported": None if found.reported is None else exact_text(found.reported),
         "rates_missing": found.rates_missing,
@@ -144,8 +146,7 @@ def asked_statement(request: SignedInRequest, slug: str, month: str) -> Statemen
     form.is_valid(raise_exception=True)
     team = get_object_or_404(teams_of(request), slug=slug)
     today = Organisation.current().today(timezone.now())
-    basis = form.validated_data["basis"]
-    return statements.statement(team, month_named(month), basis=basis, this_month=Month.of(today))
+    return statements.statement(team, month_named(month), this_month=Month.of(today), **form.validated_data)
 
 
 class StatementsView(APIView):

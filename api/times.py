@@ -1,7 +1,8 @@
-"""Months as they enter over the API."""
+"""Months, and times of knowing, as they enter over the API."""
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -23,3 +24,15 @@ class MonthField(serializers.CharField):
 
     def to_representation(self, value: Any) -> str:
         return str(value)
+
+
+class KnownQuery(serializers.Serializer):
+    """A question about usage may be asked as of a time: what was known then."""
+
+    known_at = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        default=None,
+        default_timezone=UTC,
+        help_text=_("As it was known then, such as 2027-03-03T12:00:00Z; without it, as it is known now."),
+    )

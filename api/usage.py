@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -18,6 +17,7 @@ from rest_framework.views import APIView
 
 from api.requests import SignedInRequest
 from api.scopes import HasScope
+from api.times import KnownQuery
 from api.usage_answers import totals_answer
 from core.money import exact_text
 from core.vocabulary import Basis
@@ -29,13 +29,12 @@ from usage.totals import DIMENSIONS, Question, default_zone
 PERMISSIONS = [*APIView.permission_classes, HasScope]
 
 
-class TotalsQuery(serializers.Serializer):
+class TotalsQuery(KnownQuery):
     source = serializers.SlugField(required=False, default="")  # type: ignore[assignment]
     project = serializers.SlugField(required=False, default="")
     by = serializers.CharField(required=False, default="", help_text=", ".join(DIMENSIONS))
     basis = serializers.ChoiceField([str(basis) for basis in Basis], required=False, default=str(Basis.BILLED))
     timezone = serializers.CharField(required=False, default="")
-    known_at = serializers.DateTimeField(required=False, allow_null=True, default=None, default_timezone=UTC)
 
     def get_fields(self) -> dict[str, serializers.Field]:
         """`from` is no name of Python's."""
@@ -84,7 +83,7 @@ class TotalsView(APIView):
         return Response(totals_answer(question))
 
 
-class ExportQuery(serializers.Serializer):
+class ExportQuery(KnownQuery):
     team = serializers.SlugField(required=False, default="")
 
     def get_fields(self) -> dict[str, serializers.Field]:
@@ -117,8 +116,12 @@ class FocusView(APIView):
             raise NotFound
         if not asked["team"] and permissions.may_see_all_usage(request.user):
             projects = None
-        lines = focus_export.lines(focus_export.Slice(asked["from"], asked["to"], projects))
+        lines = focus_export.lines(focus_export.Slice(asked["from"], asked["to"], projects, asked["known_at"]))
         return StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+
+
+class ConservationQuery(KnownQuery):
+    basis = serializers.ChoiceField([str(basis) for basis in Basis], required=False, default=str(Basis.BILLED))
 
 
 class ConservedSerializer(serializers.Serializer):
@@ -136,10 +139,14 @@ class ConservationView(APIView):
     permission_classes = PERMISSIONS
     scope = "read"
 
-    @extend_schema(operation_id="usage_conservation", responses=ConservedSerializer(many=True))
+    @extend_schema(
+        operation_id="usage_conservation", parameters=[ConservationQuery], responses=ConservedSerializer(many=True)
+    )
     def get(self, request: SignedInRequest) -> Response:
         if not permissions.may_see_all_usage(request.user):
             raise PermissionDenied
+        form = ConservationQuery(data=request.query_params)
+        form.is_valid(raise_exception=True)
         return Response(
             [
                 {
@@ -150,7 +157,7 @@ class ConservationView(APIView):
                     "sources": exact_text(found.sources),
                     "holds": found.holds,
                 }
-                for found in queries.conservation()
+                for found in queries.conservation(**form.validated_data)
             ]
         )
 

@@ -7,22 +7,25 @@ https://focus.finops.org/focus-specification/v1-2/ Mandatory columns are always 
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, prefetch_related_objects
 
 from core.money import exact_text
 from core.months import Month, midnight
 from core.vocabulary import Category, ChargeCategory
 from teams.models import Organisation, Project, User
 
+from .daily import BEARS_MONEY
 from .models import DailyUsage, Money, Source
+from .queries import daily_rows
 
 CHUNK = 2_000
 SERVICE_CATEGORIES = {
@@ -86,11 +89,12 @@ UNIT = "Units"
 
 @dataclass(frozen=True)
 class Slice:
-    """Which cost: half-open days of the organisation, of some projects or (None) of everything."""
+    """Which cost: half-open days of the organisation, of some projects or (None) of everything; known now or then."""
 
     start: date
     end: date
     projects: Sequence[int] | None = None
+    known_at: datetime | None = None
 
 
 def projects_of(user: User, team: str = "") -> list[int]:
@@ -99,15 +103,37 @@ def projects_of(user: User, team: str = "") -> list[int]:
     return list((found.filter(team__slug=team) if team else found).values_list("pk", flat=True))
 
 
-def rows_of(asked: Slice) -> QuerySet[DailyUsage]:
+BESIDE = ("meter__source", "project__team", "project__cost_centre")
+
+
+def rows_of(asked: Slice) -> Iterator[DailyUsage]:
     """The rollup of money-bearing sources, in order."""
+    if asked.known_at is not None:
+        return rows_known(asked, asked.known_at)
     bears_money = Source.objects.exclude(Q(money__in=["", Money.NONE]) | Q(part_of__isnull=False))
     found = DailyUsage.objects.filter(
         Exists(bears_money.filter(pk=OuterRef("meter__source"))), day__gte=asked.start, day__lt=asked.end
     ).exclude(currency="")
     if asked.projects is not None:
         found = found.filter(project__in=asked.projects)
-    return found.select_related("meter__source", "project__team", "project__cost_centre").order_by("day", "id")
+    return found.select_related(*BESIDE).order_by("day", "id").iterator(chunk_size=CHUNK)
+
+
+def rows_known(asked: Slice, known_at: datetime) -> Iterator[DailyUsage]:
+    """The same as it was known at a time, summed from the records."""
+    rollup, known = daily_rows(known_at, days=(asked.start, asked.end))
+    projects = None if asked.projects is None else list(asked.projects)
+    found = DailyUsage.objects.raw(
+        f"""SELECT row_number() OVER (ORDER BY u.day, u.meter_id) AS id, u.*
+            FROM {rollup} u JOIN usage_meter m ON m.id = u.meter_id
+            WHERE u.day >= %(start)s AND u.day < %(end)s AND u.currency <> '' AND m.source_id IN {BEARS_MONEY}
+              AND (%(projects)s::bigint[] IS NULL OR u.project_id = ANY(%(projects)s::bigint[]))
+            ORDER BY 1""",
+        {**known, "start": asked.start, "end": asked.end, "projects": projects},
+    ).iterator()
+    while rows := list(itertools.islice(found, CHUNK)):
+        prefetch_related_objects(rows, *BESIDE)
+        yield from rows
 
 
 class Line:
@@ -122,7 +148,7 @@ def lines(asked: Slice) -> Iterator[str]:
     zone = Organisation.current().zone
     writer = csv.writer(Line(), lineterminator="\n")
     yield writer.writerow(COLUMNS)
-    for row in rows_of(asked).iterator(chunk_size=CHUNK):
+    for row in rows_of(asked):
         values = fields(row, zone)
         yield writer.writerow([values.get(name, "") for name in COLUMNS])
 

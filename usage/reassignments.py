@@ -21,6 +21,7 @@ from .daily import BEARS_MONEY, days_of_records
 from .models import AllocationOwner, KeySet, Reassignment
 from .pipeline.placement import LAST_DAY
 from .pipeline.swap import known_now
+from .queries import daily_rows
 
 MOST_KEY_SETS = 2_000
 MOST_SHOWN = 200
@@ -226,18 +227,22 @@ class MonthShare:
         return self.untagged / self.total if self.total > 0 else None
 
 
-def trend(until: Month, *, months: int = 12, basis: str = "effective") -> list[MonthShare]:
-    """The shares of the last months, by currency and month."""
+def trend(
+    until: Month, *, months: int = 12, basis: str = "effective", known_at: datetime | None = None
+) -> list[MonthShare]:
+    """The shares of the last months, by currency and month; now, or as known at a time."""
     measure = "billed" if basis == "billed" else "effective"
+    days = ((until + (1 - months)).start, until.end)
+    rollup, known = daily_rows(known_at, days=days)
     with connection.cursor() as cursor:
         cursor.execute(
             f"""SELECT date_trunc('month', u.day)::date, u.currency, sum(u.{measure}),
                        coalesce(sum(u.{measure}) FILTER (WHERE u.project_id IS NULL AND NOT u.is_shared), 0),
                        coalesce(sum(u.{measure}) FILTER (WHERE NOT u.is_tagged), 0)
-                FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id
+                FROM {rollup} u JOIN usage_meter m ON m.id = u.meter_id
                 WHERE u.day >= %(start)s AND u.day < %(end)s AND u.currency <> '' AND m.source_id IN {BEARS_MONEY}
                 GROUP BY 1, 2 ORDER BY 2, 1""",
-            {"start": (until + (1 - months)).start, "end": until.end},
+            {**known, "start": days[0], "end": days[1]},
         )
         rows: list[Any] = cursor.fetchall()
     return [MonthShare(*row) for row in rows]

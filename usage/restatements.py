@@ -86,14 +86,21 @@ def restated(asked: Between) -> list[Restated]:
 
 
 def since_closing(
-    *, basis: str = Basis.EFFECTIVE, projects: Sequence[int] | None = None, months: Iterable[Month] | None = None
+    *,
+    basis: str = Basis.EFFECTIVE,
+    projects: Sequence[int] | None = None,
+    months: Iterable[Month] | None = None,
+    known_at: datetime | None = None,
 ) -> list[Restated]:
-    """What closed months are known to have cost now, against what was known when each was closed."""
-    wanted = None if months is None else {month.start for month in months}
-    closed = [row for row in ClosedMonth.objects.order_by("-month") if wanted is None or row.month in wanted]
+    """What closed months are known to have cost now, or at a time, against what was known when each was closed."""
+    closed = ClosedMonth.objects.order_by("-month")
+    if months is not None:
+        closed = closed.filter(month__in=[month.start for month in months])
+    if known_at is not None:
+        closed = closed.filter(closed_at__lt=known_at)
     found: list[Restated] = []
     for row in closed:
-        found += restated(Between(row.closed_at, basis=basis, month=Month.of(row.month), projects=projects))
+        found += restated(Between(row.closed_at, known_at, basis, Month.of(row.month), projects=projects))
     return found
 
 

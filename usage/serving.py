@@ -11,6 +11,7 @@ from django.db import connection
 
 from core.money import EXACT
 
+from .daily import LIVE_AT, LIVE_NOW, PLACED_AT, PLACED_NOW
 from .formats.service import FORMAT
 
 HOURS = """
@@ -24,11 +25,11 @@ HOURS = """
     JOIN usage_keyset k ON k.id = r.key_set_id
     JOIN usage_meter m ON m.id = k.meter_id
     JOIN usage_source s ON s.id = k.source_id AND s.format = %(format)s
-    JOIN usage_placement p ON p.key_set_id = k.id AND p.known_until IS NULL
+    JOIN usage_placement p ON p.key_set_id = k.id AND {placed}
      AND p.starts_on <= (r.usage_start AT TIME ZONE %(zone)s)::date
      AND p.ends_on > (r.usage_start AT TIME ZONE %(zone)s)::date
      AND (%(projects)s::bigint[] IS NULL OR p.project_id = ANY(%(projects)s::bigint[]))
-    WHERE r.known_until_id IS NULL
+    WHERE {live}
       AND r.usage_start >= (%(start)s::date)::timestamp AT TIME ZONE %(zone)s
       AND r.usage_start < (%(end)s::date)::timestamp AT TIME ZONE %(zone)s
       AND (%(service)s = '' OR m.service = %(service)s)
@@ -110,12 +111,21 @@ def ratio(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
 
 
 def service_days(
-    start: date, end: date, *, zone: str, projects: Sequence[int] | None = None, service: str = ""
+    start: date,
+    end: date,
+    *,
+    zone: str,
+    projects: Sequence[int] | None = None,
+    service: str = "",
+    known_at: datetime | None = None,
 ) -> list[ServiceDay]:
-    """Services by day of `zone`, half-open, the newest first; with `projects`, what belongs to those alone."""
+    """Services by day of `zone`, half-open, the newest first; with `projects`, what belongs to those alone; now, or as
+    known at a time."""
+    then = known_at is not None
+    seen = HOURS.format(live=LIVE_AT if then else LIVE_NOW, placed=PLACED_AT if then else PLACED_NOW)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"WITH seen AS ({HOURS}), hours AS ({BY_HOUR}) {BY_DAY}",
+            f"WITH seen AS ({seen}), hours AS ({BY_HOUR}) {BY_DAY}",
             {
                 "start": start,
                 "end": end,
@@ -123,6 +133,7 @@ def service_days(
                 "format": FORMAT.slug,
                 "projects": None if projects is None else list(projects),
                 "service": service,
+                "known_at": known_at,
             },
         )
         return [ServiceDay(*row) for row in cursor.fetchall()]

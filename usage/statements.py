@@ -7,7 +7,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -73,6 +73,7 @@ class Statement:
     currency: str
     """The reporting currency."""
     closed: ClosedMonth | None
+    known_at: datetime | None = None
     lines: list[StatementLine] = field(default_factory=list)
     restated: list[restatements.Restated] = field(default_factory=list)
     """Of this month since its closing; of an open month, of the closed ones before it."""
@@ -110,28 +111,37 @@ class Statement:
         return sorted({line.currency for line in self.lines if line.rate is None})
 
 
-def statement(team: Team, month: Month, *, basis: str = Basis.EFFECTIVE, this_month: Month) -> Statement:
-    """What a team's projects cost in a month."""
+def statement(
+    team: Team,
+    month: Month,
+    *,
+    basis: str = Basis.EFFECTIVE,
+    this_month: Month,
+    known_at: datetime | None = None,
+) -> Statement:
+    """What a team's projects cost in a month; as a reader of that time saw it, where one is given."""
     organisation = Organisation.current()
-    closed = ClosedMonth.objects.filter(month=month.start).first()
+    closed = closing_of(month, known_at)
     projects = list(Project.objects.filter(team=team).select_related("cost_centre"))
     by_id = {project.pk: project for project in projects}
     found: dict[tuple[int, str, str], StatementLine] = {}
     for each, is_before in ((month, False), (month + -1, True)):
-        for project_id, category, currency, is_part, amount in _costs(list(by_id), each, basis):
+        for project_id, category, currency, is_part, amount in _costs(list(by_id), each, basis, known_at):
             key = (project_id, category, currency)
             line = found.setdefault(key, StatementLine(by_id[project_id], category, currency))
             name = "before" if is_before else "shared" if is_part else "own"
             setattr(line, name, EXACT.add(getattr(line, name), amount))
-    rates = rate_table([organisation.currency, *(line.currency for line in found.values())], this_month=this_month)
+    currencies = [organisation.currency, *(line.currency for line in found.values())]
+    rates = rate_table(currencies, this_month=this_month, known_at=known_at)
     return Statement(
         team=team,
         month=month,
         basis=basis,
         currency=organisation.currency,
         closed=closed,
+        known_at=known_at,
         lines=_rated(found.values(), rates, organisation.currency, month),
-        restated=_restated(list(by_id), month, closed, basis),
+        restated=_restated(list(by_id), month, closed, basis, known_at),
     )
 
 
@@ -142,19 +152,27 @@ def _rated(lines: Iterable[StatementLine], rates: RateTable, currency: str, mont
     return sorted(kept, key=lambda line: (line.project.name, line.currency, -line.total, line.category))
 
 
+def closing_of(month: Month, known_at: datetime | None) -> ClosedMonth | None:
+    """The closing of a month, where it was closed by then."""
+    found = ClosedMonth.objects.filter(month=month.start)
+    return (found if known_at is None else found.filter(closed_at__lte=known_at)).first()
+
+
 def _restated(
-    projects: Sequence[int], month: Month, closed: ClosedMonth | None, basis: str
+    projects: Sequence[int], month: Month, closed: ClosedMonth | None, basis: str, known_at: datetime | None
 ) -> list[restatements.Restated]:
     """Later differences of this month, or, while it is open, of every closed month: they count here."""
-    if closed is not None:
-        return restatements.since_closing(basis=basis, projects=projects, months=[month])
-    rows = restatements.since_closing(basis=basis, projects=projects)
-    return [row for row in rows if row.month < month.start]
+    months = None if closed is None else [month]
+    rows = restatements.since_closing(basis=basis, projects=projects, months=months, known_at=known_at)
+    return rows if closed is not None else [row for row in rows if row.month < month.start]
 
 
-def _costs(projects: Sequence[int], month: Month, basis: str) -> Iterator[tuple[int, str, str, bool, Decimal]]:
+def _costs(
+    projects: Sequence[int], month: Month, basis: str, known_at: datetime | None
+) -> Iterator[tuple[int, str, str, bool, Decimal]]:
     """Project, category, currency, whether it is a share of a split, amount; a closed month as known at closing."""
-    closed = ClosedMonth.objects.filter(month=month.start).first()
+    closed = closing_of(month, known_at)
+    then = closed.closed_at if closed else known_at
     billed = basis == Basis.BILLED
     near = (
         "billing_month = %(start)s"
@@ -169,8 +187,8 @@ def _costs(projects: Sequence[int], month: Month, basis: str) -> Iterator[tuple[
             f"(SELECT * FROM usage_record WHERE {near} AND key_set_id IN"
             " (SELECT key_set_id FROM usage_placement WHERE project_id = ANY(%(projects)s::bigint[])))"
         ),
-        live=LIVE_AT if closed else LIVE_NOW,
-        placed=PLACED_AT if closed else PLACED_NOW,
+        live=LIVE_AT if then else LIVE_NOW,
+        placed=PLACED_AT if then else PLACED_NOW,
         where=(
             f"{where} AND p.project_id = ANY(%(projects)s::bigint[]) AND x.currency <> ''"
             f" AND k.source_id IN {BEARS_MONEY}"
@@ -181,7 +199,7 @@ def _costs(projects: Sequence[int], month: Month, basis: str) -> Iterator[tuple[
         "start": month.start,
         "end": month.end,
         "zone": Organisation.current().time_zone,
-        "known_at": closed.closed_at if closed else None,
+        "known_at": then,
     }
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)

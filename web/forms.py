@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from core.errors import DomainError
 from core.money import parse_amount
+from core.months import midnight
+from teams.models import Organisation
 
 
 class NumberField(forms.DecimalField):
@@ -38,6 +42,29 @@ class MoneyField(forms.DecimalField):
             return parse_amount(text)
         except ValueError as error:
             raise ValidationError(_("Write an amount such as 12500.50.")) from error
+
+
+class KnownOnField(forms.DateField):
+    """The day at whose end something was known; empty: now."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("label", gettext_lazy("As known on"))
+        options.setdefault("required", False)
+        options.setdefault("widget", forms.DateInput(attrs={"type": "date"}))
+        super().__init__(**options)
+
+
+def day_of(text: str) -> date | None:
+    """A day such as 2027-01-31 in an address; None for anything else."""
+    try:
+        return date.fromisoformat(text) if len(text) == 10 else None
+    except ValueError:
+        return None
+
+
+def end_of(day: date) -> datetime:
+    """The end of a day of the organisation, as a time of knowing."""
+    return midnight(day + timedelta(days=1), Organisation.current().zone)
 
 
 def refuse(form: forms.Form, refused: DomainError) -> None:

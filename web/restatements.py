@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -14,13 +13,14 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from core.months import Month, midnight
+from core.months import Month
 from core.vocabulary import Basis
 from teams import labels, permissions
-from teams.models import ClosedMonth, Organisation, Project
+from teams.models import ClosedMonth, Project
 from usage import restatements
 from usage.models import Import, Source
 from usage.restatements import Between, Restated
+from web.forms import end_of
 from web.requests import PersonRequest
 
 ON_A_PAGE = 50
@@ -69,11 +69,6 @@ class RestatementFilter(forms.Form):
             self.add_error("until", _("Must be a later day."))
 
 
-def end_of(day: date) -> datetime:
-    """The last instant of a day of the organisation, as a time of knowing."""
-    return midnight(day + timedelta(days=1), Organisation.current().zone)
-
-
 @login_required
 def restatement_list(request: PersonRequest) -> HttpResponse:
     """Old, new and difference by month, source and project."""
@@ -109,10 +104,8 @@ def rows_of(form: RestatementFilter, projects: list[int] | None, delivery: Impor
     if delivery is not None:
         found = restatements.of_import(delivery, basis=basis, projects=projects)
     elif given["since"]:
-        until = end_of(given["until"]) if given["until"] else None
-        found = restatements.restated(
-            Between(end_of(given["since"]), until, basis, month, source.pk if source else None, projects)
-        )
+        since, until = end_of(given["since"]), end_of(given["until"]) if given["until"] else None
+        found = restatements.restated(Between(since, until, basis, month, source.pk if source else None, projects))
     else:
         found = restatements.since_closing(basis=basis, projects=projects, months=[month] if month else None)
         found = [row for row in found if source is None or row.source == source]

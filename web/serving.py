@@ -15,6 +15,7 @@ from core.months import Month
 from teams import permissions
 from teams.models import Organisation, Project
 from usage import serving
+from web.forms import KnownOnField, day_of, end_of
 from web.requests import PersonRequest
 
 ON_A_PAGE = 31
@@ -26,6 +27,7 @@ class ServiceFilter(forms.Form):
     month = forms.CharField(
         label=pgettext_lazy("of the calendar", "Month"), required=False, widget=forms.TextInput(attrs={"type": "month"})
     )
+    known_on = KnownOnField()
     service = forms.ChoiceField(label=gettext_lazy("Service"), required=False)
 
     def __init__(self, *args: object, services: list[str], **options: object) -> None:
@@ -41,14 +43,17 @@ def service_list(request: PersonRequest) -> HttpResponse:
     month = month_of(request.GET.get("month", "")) or Month.of(serving.newest_service_day(zone) or today)
     sees_all = permissions.may_see_all_usage(request.user)
     projects = None if sees_all else list(Project.objects.visible_to(request.user).values_list("pk", flat=True))
-    days = serving.service_days(month.start, month.end, zone=zone, projects=projects)
+    known_on = day_of(request.GET.get("known_on", ""))
+    known_at = end_of(known_on) if known_on else None
+    days = serving.service_days(month.start, month.end, zone=zone, projects=projects, known_at=known_at)
     names = sorted({day.service for day in days})
     wanted = request.GET.get("service", "")
     shown = [day for day in days if day.service == wanted] if wanted in names else days
     words = {
-        "form": ServiceFilter(initial={"month": str(month), "service": wanted}, services=names),
+        "form": ServiceFilter(initial={"month": str(month), "service": wanted, "known_on": known_on}, services=names),
         "page": Paginator(shown, ON_A_PAGE).get_page(request.GET.get("page")),
         "month": month.start,
+        "known_on": known_on,
         "zone": zone,
         "delivers": permissions.may_import_usage(request.user),
     }

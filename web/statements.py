@@ -20,6 +20,7 @@ from teams import labels, permissions
 from teams.models import Organisation, Project, Team
 from usage import focus_export, statements
 from usage.focus_export import Slice
+from web.forms import KnownOnField, day_of, end_of
 from web.requests import PersonRequest
 
 
@@ -28,11 +29,18 @@ def teams_of(request: PersonRequest) -> Any:
     return Team.objects.filter(projects__in=Project.objects.visible_to(request.user)).distinct()
 
 
+class StatementForm(forms.Form):
+    """As known when."""
+
+    known_on = KnownOnField()
+
+
 class ExportForm(forms.Form):
     """Which days, whose cost."""
 
     start = forms.DateField(label=gettext_lazy("From"), widget=forms.DateInput(attrs={"type": "date"}))
     end = forms.DateField(label=gettext_lazy("Until, not included"), widget=forms.DateInput(attrs={"type": "date"}))
+    known_on = KnownOnField()
     team = forms.ModelChoiceField(
         Team.objects.none(),
         label=gettext_lazy("Team"),
@@ -76,9 +84,9 @@ def focus_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
     projects: list[int] | None = focus_export.projects_of(request.user, given["team"].slug if given["team"] else "")
     if not given["team"] and permissions.may_see_all_usage(request.user):
         projects = None
-    return download(
-        focus_export.lines(Slice(given["start"], given["end"], projects)), f"focus-{given['start']}-{given['end']}.csv"
-    )
+    known_at = end_of(given["known_on"]) if given["known_on"] else None
+    asked = Slice(given["start"], given["end"], projects, known_at)
+    return download(focus_export.lines(asked), f"focus-{given['start']}-{given['end']}.csv")
 
 
 def download(lines: Iterator[str], name: str) -> StreamingHttpResponse:
@@ -97,15 +105,21 @@ def asked(request: PersonRequest, slug: str, text: str) -> statements.Statement:
         raise Http404 from None
     basis = Basis.BILLED if request.GET.get("basis") == Basis.BILLED else Basis.EFFECTIVE
     today = Organisation.current().today(timezone.now())
-    return statements.statement(team, month, basis=str(basis), this_month=Month.of(today))
+    known_on = day_of(request.GET.get("known_on", ""))
+    known_at = end_of(known_on) if known_on else None
+    return statements.statement(team, month, basis=str(basis), this_month=Month.of(today), known_at=known_at)
 
 
 @login_required
 def statement(request: PersonRequest, slug: str, month: str) -> HttpResponse:
     """A team's statement of a month."""
     found = asked(request, slug, month)
+    known_on = day_of(request.GET.get("known_on", ""))
     words = {
         "statement": found,
+        "form": StatementForm(initial={"known_on": known_on}),
+        "known_on": known_on,
+        "and_known": f"&known_on={known_on}" if known_on else "",
         "month": found.month.start,
         "previous": str(found.month + -1),
         "following": str(found.month + 1),

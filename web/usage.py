@@ -26,7 +26,7 @@ from usage import reassignments as unowned
 from usage.formats.detection import FORMATS
 from usage.models import Feed, Import, Meaning, Money, Silence, Source
 from web import bookings, cluster_price, clusters, feeds, imports, restatements, rules, serving, storage
-from web.forms import refuse
+from web.forms import KnownOnField, end_of, refuse
 from web.requests import PersonRequest
 
 RECENT = 8
@@ -41,9 +41,7 @@ class MonthForm(forms.Form):
     basis = forms.ChoiceField(
         label=gettext_lazy("Cost"), required=False, choices=[(str(basis), labels.BASES[basis]) for basis in Basis]
     )
-    known_on = forms.DateField(
-        label=gettext_lazy("As known on"), required=False, widget=forms.DateInput(attrs={"type": "date"})
-    )
+    known_on = KnownOnField()
 
     def clean_month(self) -> Month | None:
         text = self.cleaned_data["month"]
@@ -63,7 +61,7 @@ def usage(request: PersonRequest) -> HttpResponse:
     month = chosen.get("month") or newest_month(today)
     basis = chosen.get("basis") or str(Basis.EFFECTIVE)
     known_on = chosen.get("known_on")
-    known_at = restatements.end_of(known_on) if known_on else None
+    known_at = end_of(known_on) if known_on else None
     sees_all = permissions.may_see_all_usage(request.user)
     projects = None if sees_all else list(Project.objects.visible_to(request.user).values_list("pk", flat=True))
     costs = overview.costs_of_days(month.start, month.end, basis=basis, projects=projects, known_at=known_at)
@@ -76,7 +74,7 @@ def usage(request: PersonRequest) -> HttpResponse:
         "categories": [(str(category), label) for category, label in labels.CATEGORIES.items()],
         "sees_all": sees_all,
         "conserved": queries.conservation(basis, known_at) if sees_all else [],
-        "trend": unowned.trend(month, basis=basis) if sees_all else [],
+        "trend": unowned.trend(month, basis=basis, known_at=known_at) if sees_all else [],
         "owners": unowned.owners() if sees_all else [],
         "delivers": permissions.may_import_usage(request.user),
         "allocates": permissions.may_allocate(request.user),

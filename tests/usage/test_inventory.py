@@ -18,6 +18,7 @@ from tests.usage.records import read
 from usage import storage
 from usage.formats.holdings import run_and_step
 from usage.models import Record, Source
+from usage.pipeline.swap import known_now
 from usage.reading.faults import FileRefused
 from usage.totals import Question, usage_totals
 
@@ -280,3 +281,17 @@ def test_the_page_without_an_inventory_says_what_to_deliver(stage, client):
     client.force_login(stage.operator)
 
     assert "No inventory yet" in client.get(reverse("storage")).content.decode()
+
+
+def test_the_snapshot_is_told_as_it_was_known_then(stage, client):
+    delivered()
+    then, moment = storage.held_by_class(bucket()), known_now()
+
+    delivered(SAMPLE.replace(b"STANDARD_IA", b"GLACIER"), drop_limit="1")
+
+    assert storage.held_by_class(bucket()) != then
+    assert storage.held_by_class(bucket(), moment) == then
+    assert storage.taken_on(bucket(), moment) == date(2026, 5, 31)
+    client.force_login(stage.finance)
+    assert "GLACIER" in client.get(reverse("storage")).content.decode()
+    assert "GLACIER" not in client.get(reverse("storage"), {"known_on": "2020-01-01"}).content.decode()

@@ -15,6 +15,7 @@ from tests.usage.factories import deliver, focus
 from tests.usage.records import read
 from usage import rules, serving
 from usage.models import Record, Source
+from usage.pipeline.swap import known_now
 from usage.totals import Question, usage_totals
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_files")]
@@ -220,3 +221,15 @@ def test_the_page_narrows_to_one_service(stage, client):
 
     assert "9,000" in page
     assert "3,000" not in page
+
+
+def test_days_are_told_as_they_were_known_then(stage):
+    delivered()
+    then, moment = days(), known_now()
+
+    delivered(content=SAMPLE.replace(b",3000,", b",3500,"), issued_at="2027-01-01")
+    rules.add_rule(by=stage.operator, name="All", conditions=[], project=stage.project)
+    rules.apply_rules(by=stage.operator)
+
+    assert days(known_at=moment) == then != days()
+    assert days(known_at=moment, projects=[stage.project.pk]) == {} != days(projects=[stage.project.pk])
