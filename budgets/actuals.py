@@ -33,6 +33,7 @@ COST = f"""
       AND (line.task_type <> '' AND line.subcategory <> '' OR NOT EXISTS (
             SELECT 1 FROM budgets_budgetline narrower
             WHERE narrower.project_id = line.project_id AND narrower.category = line.category
+              AND (narrower.task_type <> '' OR narrower.subcategory <> '')
               AND narrower.task_type IN ('', used.task_type) AND narrower.subcategory IN ('', {PART})
               AND {NARROWNESS.format("narrower")} > {NARROWNESS.format("line")}
               AND meter.charge_category = ANY (narrower.charge_categories)
@@ -42,8 +43,9 @@ COST = f"""
                         AND used.billing_month < narrower."end" END))
 """
 """What counts on a line: its project, its categories, its period by its basis, its charge categories; a line of a
-subcategory or of one task type takes the cost that it counts away from the wider ones. `rollup` is the table of days,
-the same days as they were known at a time, or days that are accrued; `meter` joins what says their charge category."""
+subcategory or of one task type takes the cost that it counts away from the wider ones. That a narrower line is narrow
+is said once more in the words of the index `narrow_lines_of_a_project`. `rollup` is the table of days, the same days as
+they were known at a time, or days that are accrued; `meter` joins what says their charge category."""
 COST_OF_LINES = COST.replace(
     "{meter}",
     f"""JOIN usage_meter meter ON meter.id = used.meter_id AND meter.charge_category = ANY (line.charge_categories)

@@ -99,6 +99,13 @@ class BudgetLine(models.Model):
         verbose_name = _("budget line")
         verbose_name_plural = _("budget lines")
         ordering = ["start", "category", "task_type", "id"]
+        indexes = [
+            models.Index(
+                fields=["project", "category"],
+                condition=~Q(task_type="") | ~Q(subcategory=""),
+                name="narrow_lines_of_a_project",
+            )
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(end__gt=F("start")), name="line_ends_after_it_starts"),
             models.CheckConstraint(
