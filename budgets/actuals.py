@@ -76,6 +76,16 @@ class MeteredDay(NamedTuple):
     amount: Decimal
 
 
+class DaysOfMonth(NamedTuple):
+    """Days of one line in one month and currency, in no order, each with its cost that is no proposal's own work."""
+
+    line_id: int
+    currency: str
+    month: date
+    days: list[date]
+    amounts: list[Decimal]
+
+
 def metered(
     line_ids: Iterable[int], *, on: date | None = None, known_at: datetime | None = None, project_id: int | None = None
 ) -> list[Metered]:
@@ -98,18 +108,29 @@ def metered_days(
 ) -> list[MeteredDay]:
     """All cost of the lines by day and currency, in order of the days; as it stands, or as it was known at a time."""
     rollup, known = daily_rows(known_at, project_id=project_id)
-    return _days(line_ids, COST_OF_LINES.format(rollup=rollup), date.min, known)
-
-
-def others_by_day(line_ids: Iterable[int], *, since: date) -> list[MeteredDay]:
-    """The cost of the lines that is no proposal's own work, by day and currency, from a day on."""
-    cost = COST_OF_LINES.format(rollup="usage_dailyusage")
-    return _days(line_ids, f"{cost} AND used.reference !~ '^P-[0-9]+$'", since, {})
-
-
-def _days(line_ids: Iterable[int], cost: str, since: date, known: Mapping[str, Any]) -> list[MeteredDay]:
+    cost = COST_OF_LINES.format(rollup=rollup)
     sql = f"SELECT line.id, used.day, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4"
-    return [MeteredDay._make(row) for row in _rows(sql, line_ids, since, date.max, known)]
+    return [MeteredDay._make(row) for row in _rows(sql, line_ids, date.min, date.max, known)]
+
+
+def metered_with_days(line_ids: Iterable[int], *, since: date) -> tuple[list[Metered], list[DaysOfMonth]]:
+    """The cost of the lines by month, currency and reference; and of what is no proposal's own work the days from a
+    day on. The rollup is read once for both."""
+    cost = COST_OF_LINES.format(rollup="usage_dailyusage")
+    kept = "FILTER (WHERE day >= %(days_since)s AND reference !~ '^P-[0-9]+$')"
+    sql = f"""
+        SELECT line_id, reference, currency, month, sum(amount), array_agg(day) {kept}, array_agg(amount) {kept}
+        FROM (SELECT line.id AS line_id, used.reference, used.currency, {MONTH} AS month, used.day, {AMOUNT} AS amount
+              {cost} GROUP BY 1, 2, 3, 4, 5) AS days
+        GROUP BY 1, 2, 3, 4
+    """
+    months, with_days = [], []
+    for *month, days, amounts in _rows(sql, line_ids, date.min, date.max, {"days_since": since}):
+        found = Metered._make(month)
+        months.append(found)
+        if days:
+            with_days.append(DaysOfMonth(found.line_id, found.currency, found.month, days, amounts))
+    return months, with_days
 
 
 def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:

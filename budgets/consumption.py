@@ -73,6 +73,8 @@ def unconsumed_by_day(
     others_by_day: Mapping[date, Decimal], consumed: Sequence[tuple[Decimal, Decimal]], others: Decimal
 ) -> dict[date, Decimal]:
     """Of the last days of the stream, which ends at `others`, the part of each that consumed no commitment."""
+    if not consumed:
+        return dict(others_by_day)
     rest, stop = {}, others
     for day in sorted(others_by_day, reverse=True):
         start = stop - others_by_day[day]

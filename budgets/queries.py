@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -47,18 +48,19 @@ def line_statuses(
     on: date | None = None,
     now: datetime | None = None,
     known_at: datetime | None = None,
+    read: Iterable[Metered] | None = None,
 ) -> dict[int, LineStatus]:
     """The figures of many lines by their ids.
 
     The actual of a closed line is what was known when it was closed. What became known later counts on the open line
-    that follows it.
+    that follows it. `read` is what the meters say of the lines now, where that has been read already.
     """
     if not lines:
         return {}
     ids = [line.pk for line in lines]
     until = known_at or (midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None)
     ledgers = ledger_facts(ids, until=until)
-    costs = costs_of_lines(lines, on=on, known_at=known_at, until=until)
+    costs = costs_of_lines(lines, on=on, known_at=known_at, until=until, read=read)
     late = late_costs(lines, on=on, known_at=known_at, until=until)
     held = held_for_jobs(ids, now=now or timezone.now())
     paid_in = {cost.currency for of_line in costs.values() for cost in of_line}
@@ -78,16 +80,24 @@ def line_statuses(
 
 
 def costs_of_lines(
-    lines: Sequence[BudgetLine], *, on: date | None, known_at: datetime | None, until: datetime | None
+    lines: Sequence[BudgetLine],
+    *,
+    on: date | None,
+    known_at: datetime | None,
+    until: datetime | None,
+    read: Iterable[Metered] | None = None,
 ) -> dict[int, list[Metered]]:
-    """Per line its cost: of a closed one what was official, of an open one what is known."""
+    """Per line its cost: of a closed one what was official, of an open one what is known, or was `read` already."""
     ids = [line.pk for line in lines]
     is_any_closed = until is not None or any(line.closed_at for line in lines)
     costs = defaultdict(list, official_costs(closings_in_force(ids, until=until)) if is_any_closed else {})
-    open_ids = [line_id for line_id in ids if line_id not in costs]
-    project = only(line.project_id for line in lines)
-    for cost in metered(open_ids, on=on, known_at=known_at, project_id=project) if open_ids else []:
-        costs[cost.line_id].append(cost)
+    open_ids = {line_id for line_id in ids if line_id not in costs}
+    if read is None and open_ids:
+        project = only(line.project_id for line in lines)
+        read = metered(open_ids, on=on, known_at=known_at, project_id=project)
+    for cost in read or ():
+        if cost.line_id in open_ids:
+            costs[cost.line_id].append(cost)
     return costs
 
 
@@ -145,14 +155,26 @@ def rates_for(
     return rate_table(currencies, this_month=Month.of(today), known_at=known_at)
 
 
+class LedgerRow(NamedTuple):
+    """An entry, as far as the figures of its line need it. `reference` names its proposal."""
+
+    kind: str
+    amount: Decimal
+    others_spent: Decimal | None
+    reference: str
+    closed_at: datetime | None
+
+
 def ledger_facts(line_ids: Iterable[int], *, until: datetime | None = None) -> dict[int, LedgerFacts]:
     """What the entries say of each line, up to a moment."""
-    entries = Entry.objects.filter(line__in=line_ids).select_related("proposal").order_by("at", "id")
+    entries = Entry.objects.filter(line__in=line_ids).order_by("at", "id")
     if until is not None:
         entries = entries.filter(at__lt=until)
-    by_line: dict[int, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        by_line[entry.line_id].append(entry)
+    by_line: dict[int, list[LedgerRow]] = defaultdict(list)
+    for line_id, kind, amount, others_spent, number, closed_at in entries.values_list(
+        "line", "kind", "amount", "others_spent", "proposal", "proposal__closed_at"
+    ):
+        by_line[line_id].append(LedgerRow(kind, amount, others_spent, f"P-{number}", closed_at))
     own: dict[int, dict[str, Decimal]] = defaultdict(dict)
     for line_id, number, spent in own_at_closing(line_ids, until=until):
         own[line_id][f"P-{number}"] = spent
@@ -168,29 +190,27 @@ def own_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> QueryS
 
 
 def read_ledger(
-    entries: Sequence[Entry], own_at_closing: Mapping[str, Decimal], *, until: datetime | None = None
+    entries: Sequence[LedgerRow], own_at_closing: Mapping[str, Decimal], *, until: datetime | None = None
 ) -> LedgerFacts:
     """The sums of a line's entries, and its commitments oldest first; proposals closed later are still open then."""
     released: dict[str, Decimal] = defaultdict(lambda: ZERO)
     for entry in entries:
         if entry.kind == Entry.Kind.RELEASE:
-            released[f"P-{entry.proposal_id}"] += entry.amount
+            released[entry.reference] += entry.amount
     return LedgerFacts(
         budget=exact_sum([entry.amount for entry in entries if entry.kind in Entry.BUDGET]),
         amortised=exact_sum([entry.amount for entry in entries if entry.kind == Entry.Kind.AMORTISE]),
         commitments=[
-            Commitment(f"P-{entry.proposal_id}", entry.amount, entry.others_spent or ZERO)
+            Commitment(entry.reference, entry.amount, entry.others_spent or ZERO)
             for entry in entries
             if entry.kind == Entry.Kind.COMMIT
         ],
         released=dict(released),
         own_at_closing=own_at_closing,
         closed=frozenset(
-            f"P-{entry.proposal_id}"
+            entry.reference
             for entry in entries
-            if entry.proposal is not None
-            and entry.proposal.closed_at is not None
-            and (until is None or entry.proposal.closed_at < until)
+            if entry.closed_at is not None and (until is None or entry.closed_at < until)
         ),
     )
 

@@ -173,19 +173,17 @@ class UsualSpending:
     def of(cls, rest_by_day: Mapping[date, Decimal], *, first_day: date, known_until: date) -> UsualSpending:
         """From the closed days before `known_until`; days without cost count as days of no cost."""
         begin = max(first_day, known_until - timedelta(weeks=WEEKS))
-        days = [begin + timedelta(days=offset) for offset in range(max(0, (known_until - begin).days))]
-        if not days:
+        count = max(0, (known_until - begin).days)
+        if not count:
             return cls((ZERO,) * 7, ZERO, 0)
-        costs = [rest_by_day.get(day, ZERO) for day in days]
-        if 2 * sum(1 for cost in costs if cost) < len(days):
+        costs = [rest_by_day.get(begin + timedelta(days=offset), ZERO) for offset in range(count)]
+        if 2 * sum(1 for cost in costs if cost) < count:
             return cls.of_blocks(rest_by_day, first_day=first_day, known_until=known_until)
         whole = statistics.median(costs)
-        by_weekday = []
-        for weekday in range(7):
-            same = [cost for day, cost in zip(days, costs, strict=True) if day.weekday() == weekday]
-            by_weekday.append(statistics.median(same) if len(same) >= 3 else whole)
-        strays = [abs(cost - by_weekday[day.weekday()]) for day, cost in zip(days, costs, strict=True)]
-        return cls(tuple(by_weekday), statistics.median(strays) * MAD_TO_DEVIATION, len(days))
+        same_weekday = [costs[(weekday - begin.weekday()) % 7 :: 7] for weekday in range(7)]
+        by_weekday = [statistics.median(same) if len(same) >= 3 else whole for same in same_weekday]
+        strays = [abs(cost - usual) for same, usual in zip(same_weekday, by_weekday, strict=True) for cost in same]
+        return cls(tuple(by_weekday), statistics.median(strays) * MAD_TO_DEVIATION, count)
 
     @classmethod
     def of_blocks(cls, rest_by_day: Mapping[date, Decimal], *, first_day: date, known_until: date) -> UsualSpending:

@@ -23,7 +23,7 @@ from usage.runs.queries import usage_of_runs
 from .forecast import QUANTILES
 from .judge import Figures
 from .models import Guard
-from .outlook import fresh_until, outlooks
+from .outlook import Sight, fresh_until, sight_of
 
 ZERO = Decimal(0)
 WINDOW = timedelta(hours=6)
@@ -51,16 +51,17 @@ def figures_of_guard(guard: Guard, now: datetime) -> Figures | None:
 def money_of(guard: Guard, now: datetime) -> Figures:
     """The sums over the lines that run today, in the guard's currency, as far as they can be converted."""
     today = Organisation.current().today(now)
-    lines = list(lines_of(guard).open().filter(start__lte=today, end__gt=today).select_related("project__team"))
-    statuses = line_statuses(lines, now=now)
-    fresh = fresh_until([line.pk for line in lines])
-    found = outlooks(lines, statuses, fresh, now=now) if guard.measure == Guard.Measure.FORECAST else {}
+    lines = list(lines_of(guard).open().filter(start__lte=today, end__gt=today))
+    if guard.measure == Guard.Measure.FORECAST:
+        sight = sight_of(lines, now=now)
+    else:
+        sight = Sight(line_statuses(lines, now=now), fresh_until([line.pk for line in lines]), {})
     currency = currency_of(guard)
     rates = rate_table({currency, *(line.currency for line in lines)}, this_month=Month.of(today))
     sums = dict.fromkeys(("budget", "actual", "committed", *QUANTILES), ZERO)
     is_known = True
     for line in lines:
-        status, outlook = statuses[line.pk], found.get(line.pk)
+        status, outlook = sight.statuses[line.pk], sight.outlooks.get(line.pk)
         rate = rates.rate(line.currency, currency, Month.of(today))
         is_known = is_known and rate is not None and not status.rates_missing
         parts = {"budget": status.budget, "actual": status.actual, "committed": status.committed}
@@ -71,9 +72,9 @@ def money_of(guard: Guard, now: datetime) -> Figures:
         budget=sums["budget"],
         actual=sums["actual"],
         committed=sums["committed"],
-        forecast={name: sums[name] for name in QUANTILES} if found else {},
+        forecast={name: sums[name] for name in QUANTILES} if sight.outlooks else {},
         is_known=is_known,
-        is_fresh=all(now - known <= STALE for known in fresh.values()),
+        is_fresh=all(now - known <= STALE for known in sight.fresh.values()),
         begins_on=max((line.start for line in lines), default=None),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -12,12 +13,12 @@ from django.db.models import Max
 from django.db.models.fields.json import KeyTextTransform
 
 from budgets.accruals import AccruedDay, as_if_booked, worth_of_accrued
-from budgets.actuals import others_by_day, sources_of_lines
+from budgets.actuals import DaysOfMonth, metered_with_days, sources_of_lines
 from budgets.assets import charges_to_come
 from budgets.consumption import unconsumed_by_day
 from budgets.models import AskLine, BudgetLine, ProposalVersion
-from budgets.queries import ledger_facts, rates_for
-from budgets.status import LineStatus, is_own_work, worth_in
+from budgets.queries import ledger_facts, line_statuses, rates_for
+from budgets.status import LineStatus, is_own_work
 from core.money import EXACT
 from core.months import Month
 from core.vocabulary import Category
@@ -29,6 +30,23 @@ from .forecast import QUANTILES, WINDOW, Outlook, WorkToCome, forecast
 ZERO = Decimal(0)
 Accrued = Mapping[int, Sequence[tuple[AccruedDay, Decimal]]]
 """Per line the days it accrued, each with its worth in the line's currency."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What is known of many lines: their figures, until when their cost is known, and the forecasts they have."""
+
+    statuses: Mapping[int, LineStatus]
+    fresh: Mapping[int, datetime]
+    outlooks: Mapping[int, Outlook]
+
+
+def sight_of(lines: Sequence[BudgetLine], *, now: datetime) -> Sight:
+    """Figures and forecasts of the lines; their meters are read once for both."""
+    fresh = fresh_until([line.pk for line in lines])
+    months, days = metered_with_days([line.pk for line in lines], since=first_day_of_use(lines, fresh, now=now))
+    statuses = line_statuses(lines, now=now, read=months)
+    return Sight(statuses, fresh, outlooks(lines, statuses, fresh, now=now, days=days))
 
 
 def fresh_until(line_ids: Sequence[int]) -> dict[int, datetime]:
@@ -58,20 +76,24 @@ def outlooks(
     fresh: Mapping[int, datetime],
     *,
     now: datetime,
+    days: Sequence[DaysOfMonth] | None = None,
 ) -> dict[int, Outlook]:
     """The forecast of every line that has one: contingency has none, nothing is ever metered on it.
 
-    What is accrued on days whose cost is known counts as if it were booked; later days are forecast anyway.
+    What is accrued on days whose cost is known counts as if it were booked; later days are forecast anyway. `days` is
+    what the meters say of them, where that has been read already.
     """
     judged = [line for line in lines if line.category != Category.CONTINGENCY]
     if not judged:
         return {}
     organisation = Organisation.current()
     known = {line.pk: known_day(line, fresh.get(line.pk), organisation, now) for line in judged}
+    if days is None:
+        _months, days = metered_with_days(known, since=first_day_of_use(judged, fresh, now=now))
     accrued = accrued_until(judged, known, now=now)
     statuses = {**statuses, **expected_statuses(judged, statuses, accrued)}
     works = works_to_come(judged, statuses)
-    rests = rests_by_day(judged, statuses, known, accrued, now=now)
+    rests = rests_by_day(judged, statuses, known, days, accrued, now=now)
     charges = charges_to_come(judged)
     return {
         line.pk: forecast(
@@ -85,6 +107,12 @@ def outlooks(
         )
         for line in judged
     }
+
+
+def first_day_of_use(lines: Sequence[BudgetLine], fresh: Mapping[int, datetime], *, now: datetime) -> date:
+    """The first day whose cost teaches the usual spending of any of the lines."""
+    organisation = Organisation.current()
+    return min((known_day(line, fresh.get(line.pk), organisation, now) for line in lines), default=now.date()) - WINDOW
 
 
 def accrued_until(lines: Sequence[BudgetLine], known: Mapping[int, date], *, now: datetime) -> Accrued:
@@ -121,28 +149,28 @@ def rests_by_day(
     lines: Sequence[BudgetLine],
     statuses: Mapping[int, LineStatus],
     known: Mapping[int, date],
+    days: Sequence[DaysOfMonth],
     accrued: Accrued,
     *,
     now: datetime,
 ) -> dict[int, dict[date, Decimal]]:
     """Per line and closed day the cost that consumed no commitment."""
-    ids = [line.pk for line in lines]
-    days = others_by_day(ids, since=min(known.values()) - WINDOW)
-    rates = rates_for(lines, {day.currency for day in days}, now=now)
+    rates = rates_for(lines, {each.currency for each in days}, now=now)
     currencies = {line.pk: line.currency for line in lines}
     others: dict[int, dict[date, Decimal]] = defaultdict(dict)
     for each in days:
-        currency = currencies[each.line_id]
-        worth: Decimal | None = each.amount
-        if each.currency != currency:
-            worth = worth_in(currency, each.currency, each.month, each.amount, rates)
-        if worth is not None:
-            of_line = others[each.line_id]
-            of_line[each.day] = EXACT.add(of_line.get(each.day, ZERO), worth)
+        of_line = others[each.line_id]
+        rate = rates.rate(each.currency, currencies[each.line_id], Month.of(each.month))
+        if rate is None:
+            continue
+        for day, amount in zip(each.days, each.amounts, strict=True):
+            worth = amount if rate == 1 else EXACT.multiply(amount, rate)
+            of_line[day] = EXACT.add(of_line[day], worth) if day in of_line else worth
     for line_id, accrued_days in accrued.items():
-        for day, amount in accrued_days:
-            if not is_own_work(day.reference):
-                others[line_id][day.day] = EXACT.add(others[line_id].get(day.day, ZERO), amount)
+        for accrued_day, amount in accrued_days:
+            if not is_own_work(accrued_day.reference):
+                day = accrued_day.day
+                others[line_id][day] = EXACT.add(others[line_id].get(day, ZERO), amount)
     rests = {}
     for line_id, by_day in others.items():
         status = statuses[line_id]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import Case, IntegerField, QuerySet, Value, When
+from django.db.models import Case, IntegerField, OuterRef, QuerySet, Subquery, Value, When
 
 from budgets.models import BudgetLine
 from core.months import Month
@@ -54,9 +54,10 @@ def standing_flags(lines: Iterable[BudgetLine]) -> dict[int, list[Flag]]:
 
 
 def latest_forecasts(line_ids: Iterable[int]) -> dict[int, Forecast]:
-    """The newest forecast of each line."""
-    rows = Forecast.objects.filter(line__in=list(line_ids)).order_by("line_id", "-at", "-id").distinct("line_id")
-    return {forecast.line_id: forecast for forecast in rows}
+    """The newest forecast of each line, looked up line by line: not all that were ever made are read."""
+    of_line = Forecast.objects.filter(line=OuterRef("pk")).order_by("-at", "-id")
+    newest = BudgetLine.objects.filter(pk__in=list(line_ids)).values(newest=Subquery(of_line.values("pk")[:1]))
+    return {forecast.line_id: forecast for forecast in Forecast.objects.filter(pk__in=newest)}
 
 
 def touched_line_ids(touched: Iterable[tuple[int | None, str, Month]]) -> set[int]:

@@ -6,16 +6,15 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import prefetch_related_objects
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from budgets.actuals import prices_missing
 from budgets.locks import lock_lines
 from budgets.models import BudgetLine, Threshold, TouchedLine
-from budgets.queries import line_statuses
 from budgets.services.holds import notice_jobs
 from budgets.services.lines import facts_of
-from budgets.status import LineStatus
 from core.errors import DomainError, NotAllowed
 from core.money import round_money
 from teams import activity, permissions
@@ -23,11 +22,10 @@ from teams.models import Organisation, User
 from usage import services as usage
 
 from .answers import quiet_until, written_cause
-from .forecast import Outlook
 from .guards import guards_of_projects, judge_guards
 from .judge import Earlier, Figures, Watched, judge
 from .models import Flag, Forecast
-from .outlook import fresh_until, outlooks
+from .outlook import Sight, sight_of
 from .queries import latest_forecasts, touched_line_ids
 from .writing import Judged, Writing
 
@@ -41,8 +39,9 @@ def judge_lines(line_ids: Iterable[int], *, now: datetime) -> Judged:
     """Judge these lines, some hundred in one transaction."""
     ids = sorted(set(line_ids))
     total = Judged()
-    for start in range(0, len(ids), AT_ONCE):
-        total.add(judge_some(ids[start : start + AT_ONCE], now=now))
+    with Organisation.kept():
+        for start in range(0, len(ids), AT_ONCE):
+            total.add(judge_some(ids[start : start + AT_ONCE], now=now))
     return total
 
 
@@ -72,54 +71,38 @@ def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
     """Hold the figures of the lines against their thresholds, and write what changed: flags, crossings, and word of
     them to people, in one transaction. Lines that freeze at their limit are locked first, then the thresholds."""
     lock_lines(BudgetLine.objects.filter(pk__in=line_ids, freezes_at_limit=True).values_list("pk", flat=True))
-    thresholds: dict[int, list[Threshold]] = {}
-    watched = Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True)
-    for threshold in watched.order_by("pk"):
-        thresholds.setdefault(threshold.line_id, []).append(threshold)
-    lines = list(BudgetLine.objects.filter(pk__in=line_ids).select_related("project__team").order_by("pk"))
-    statuses = line_statuses(lines, now=now)
-    fresh, unpriced = fresh_until(line_ids), prices_missing(line_ids)
-    found = outlooks(lines, statuses, fresh, now=now)
-    keep_forecasts(lines, statuses, found, fresh, now=now)
+    watched = watched_on(line_ids)
+    lines = list(BudgetLine.objects.filter(pk__in=line_ids).order_by("pk"))
+    sight, unpriced = sight_of(lines, now=now), prices_missing(line_ids)
+    keep_forecasts(lines, sight, now=now)
     flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__in=line_ids)}
+    earlier = {key: Earlier(flag.state, flag.told_value_share, flag.muted_until) for key, flag in flags.items()}
     today = Organisation.current().today(now)
-    writing = Writing(now=now)
+    verdicts = []
     for line in lines:
-        own = {threshold.pk: threshold for threshold in thresholds.get(line.pk, [])}
-        figures = figures_of(
-            line,
-            statuses[line.pk],
-            found.get(line.pk),
-            fresh.get(line.pk),
-            now,
-            today,
-            is_priced=line.pk not in unpriced,
-        )
-        earlier = {
-            key: Earlier(flag.state, flag.told_value_share, flag.muted_until)
-            for key in own
-            if (flag := flags.get(key)) is not None
-        }
-        for verdict in judge([watched_of(threshold) for threshold in own.values()], figures, earlier, today):
-            key = verdict.watched.key
-            writing.add(line, own[key], flags.get(key), verdict, found.get(line.pk))
+        figures = figures_of(line, sight, now, today, is_priced=line.pk not in unpriced)
+        verdicts += [(line, verdict) for verdict in judge(watched.get(line.pk, []), figures, earlier, today)]
+    prefetch_related_objects([line for line, _verdict in verdicts], "project__team")
+    thresholds = Threshold.objects.in_bulk([verdict.watched.key for _line, verdict in verdicts])
+    writing = Writing(now=now)
+    for line, verdict in verdicts:
+        key = verdict.watched.key
+        writing.add(line, thresholds[key], flags.get(key), verdict, sight.outlooks.get(line.pk))
     return writing.write(Judged(lines=len(lines)))
 
 
-def watched_of(threshold: Threshold) -> Watched:
-    return Watched(threshold.pk, threshold.basis, threshold.share, threshold.amount, threshold.quantile)
+def watched_on(line_ids: Sequence[int]) -> dict[int, list[Watched]]:
+    """What is watched on each line; nobody else judges it until the end of the transaction."""
+    rows = Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True).order_by("pk")
+    found: dict[int, list[Watched]] = {}
+    columns = ("line", "pk", "basis", "share", "amount", "quantile")
+    for line_id, key, basis, share, amount, quantile in rows.values_list(*columns):
+        found.setdefault(line_id, []).append(Watched(key, basis, share, amount, quantile))
+    return found
 
 
-def figures_of(
-    line: BudgetLine,
-    status: LineStatus,
-    outlook: Outlook | None,
-    fresh: datetime | None,
-    now: datetime,
-    today: date,
-    *,
-    is_priced: bool,
-) -> Figures:
+def figures_of(line: BudgetLine, sight: Sight, now: datetime, today: date, *, is_priced: bool) -> Figures:
+    status, outlook, fresh = sight.statuses[line.pk], sight.outlooks.get(line.pk), sight.fresh.get(line.pk)
     return Figures(
         budget=status.budget,
         actual=status.actual,
@@ -131,27 +114,20 @@ def figures_of(
     )
 
 
-def keep_forecasts(
-    lines: Sequence[BudgetLine],
-    statuses: dict[int, LineStatus],
-    found: dict[int, Outlook],
-    fresh: dict[int, datetime],
-    *,
-    now: datetime,
-) -> None:
+def keep_forecasts(lines: Sequence[BudgetLine], sight: Sight, *, now: datetime) -> None:
     """Keep each forecast that says something new."""
-    latest = latest_forecasts(found)
+    latest = latest_forecasts(sight.outlooks)
     rows = []
     for line in lines:
-        outlook = found.get(line.pk)
+        outlook = sight.outlooks.get(line.pk)
         if outlook is None:
             continue
         amounts = {
             name: round_money(getattr(outlook, name), line.currency)
             for name in ("p10", "p50", "p90", "to_come", "baseline")
         }
-        day = outlook.passes(statuses[line.pk].budget)
-        known, before = fresh.get(line.pk), latest.get(line.pk)
+        day = outlook.passes(sight.statuses[line.pk].budget)
+        known, before = sight.fresh.get(line.pk), latest.get(line.pk)
         same = before is not None and (before.fresh_until, before.passes_limit_on) == (known, day)
         if same and all(getattr(before, name) == amount for name, amount in amounts.items()):
             continue

@@ -17,6 +17,9 @@ class ExactNumericField(models.Field):
     def db_type(self, connection: Any) -> str:
         return "numeric"
 
+    def get_internal_type(self) -> str:
+        return "DecimalField"
+
     def to_python(self, value: Any) -> Decimal | None:
         return value if value is None or isinstance(value, Decimal) else Decimal(str(value))
 
