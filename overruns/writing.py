@@ -93,9 +93,9 @@ class Writing:
 
     def write(self, judged: Judged) -> Judged:
         """Write everything, and say what was done."""
-        Flag.objects.bulk_create(self.new)
-        if self.changed:
-            Flag.objects.bulk_update(self.changed, [name.removesuffix("_id") for name in KEPT], batch_size=200)
+        kept = [name.removesuffix("_id") for name in KEPT]
+        flags = [*self.new, *self.changed]
+        Flag.objects.bulk_create(flags, update_conflicts=True, update_fields=kept, unique_fields=["id"])
         Crossing.objects.bulk_create(self.crossings)
         judged.crossed = [crossing for crossing in self.crossings if crossing.kind == CROSSED]
         judged.uncrossed = [crossing for crossing in self.crossings if crossing.kind == UNCROSSED]
