@@ -43,6 +43,11 @@ class DailyUsage(models.Model):
             models.Index(fields=["meter", "day"], name="daily_usage_of_a_meter"),
             models.Index(fields=["project", "category", "day"], name="daily_usage_of_a_project"),
             models.Index(fields=["day"], name="daily_usage_by_day"),
+            models.Index(
+                fields=["project", "category", "day"],
+                condition=models.Q(currency="", accelerator_hours__gt=0),
+                name="daily_usage_without_a_price",
+            ),
         ]
 
     def __str__(self) -> str:

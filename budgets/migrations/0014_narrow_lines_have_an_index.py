@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('budgets', '0010_holds_become_commitments'),
+        ('budgets', '0013_earlier_asks_have_hours'),
         ('teams', '0006_untagged_limit'),
     ]
 
