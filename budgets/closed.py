@@ -17,12 +17,12 @@ from .models import BudgetLine, ClosedCost, LineClosing
 
 def closings_in_force(line_ids: Iterable[int], *, until: datetime | None = None) -> QuerySet[LineClosing]:
     """The closings of the lines that stand now, or stood just before a moment."""
-    return standing(LineClosing.objects.filter(line__in=line_ids), until)
+    return standing(LineClosing.objects.filter(line__among=line_ids), until)
 
 
 def closings_in_force_of(project_ids: Iterable[int], *, until: datetime | None = None) -> QuerySet[LineClosing]:
     """The same of all lines of some projects."""
-    return standing(LineClosing.objects.filter(line__project__in=project_ids), until)
+    return standing(LineClosing.objects.filter(line__project__among=project_ids), until)
 
 
 def standing(closings: QuerySet[LineClosing], until: datetime | None) -> QuerySet[LineClosing]:
@@ -36,7 +36,7 @@ def official_costs(closings: Iterable[LineClosing]) -> dict[int, list[Metered]]:
     """Per closed line the cost that counted on it when it was closed: its own, and what was late of earlier periods."""
     by_closing = {closing.pk: closing.line_id for closing in closings}
     found: dict[int, list[Metered]] = {line_id: [] for line_id in by_closing.values()}
-    for cost in ClosedCost.objects.filter(closing__in=by_closing):
+    for cost in ClosedCost.objects.filter(closing__among=by_closing):
         line_id = by_closing[cost.closing_id]
         found[line_id].append(Metered(line_id, cost.reference, cost.currency, cost.month, cost.amount))
     return found
@@ -45,8 +45,8 @@ def official_costs(closings: Iterable[LineClosing]) -> dict[int, list[Metered]]:
 def own_costs(closings: Iterable[LineClosing]) -> list[Metered]:
     """What is accounted for of each closed period: on its own line, and late on lines that were closed after it."""
     ids = [closing.pk for closing in closings]
-    own = ClosedCost.objects.filter(closing__in=ids, origin__isnull=True).select_related("closing")
-    late = ClosedCost.objects.filter(origin__in=ids, closing__reopened_at__isnull=True).select_related("origin")
+    own = ClosedCost.objects.filter(closing__among=ids, origin__isnull=True).select_related("closing")
+    late = ClosedCost.objects.filter(origin__among=ids, closing__reopened_at__isnull=True).select_related("origin")
     rows = [(cost.closing.line_id, cost) for cost in own]
     rows += [(cost.origin.line_id, cost) for cost in late if cost.origin is not None]
     return [Metered(line_id, cost.reference, cost.currency, cost.month, cost.amount) for line_id, cost in rows]
@@ -109,7 +109,7 @@ def heirs_among(lines: Sequence[BudgetLine], *, until: datetime | None) -> dict[
     if not closings:
         return {}
     closed = [closing.line_id for closing in closings]
-    open_lines = list(BudgetLine.objects.filter(project__in=projects).exclude(pk__in=closed))
+    open_lines = list(BudgetLine.objects.filter(project__among=projects).exclude(pk__in=closed))
     asked = {line.pk for line in lines}
     heirs = {}
     for closing in closings:

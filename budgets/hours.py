@@ -87,7 +87,7 @@ def hours_of_lines(lines: Sequence[BudgetLine], *, now: datetime, on: date | Non
 def entries_by_line(lines: Sequence[BudgetLine], *, until: datetime | None) -> dict[int, list[HoursEntry]]:
     """The entries of hours of the lines, the oldest first, up to a moment."""
     found: dict[int, list[HoursEntry]] = defaultdict(list)
-    entries = HoursEntry.objects.filter(line__in=[line.pk for line in lines]).select_related("proposal")
+    entries = HoursEntry.objects.filter(line__among=[line.pk for line in lines]).select_related("proposal")
     for entry in entries if until is None else entries.filter(at__lt=until):
         found[entry.line_id].append(entry)
     return dict(found)
@@ -155,7 +155,7 @@ def ledger_of(
 
 def own_hours_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> dict[int, dict[str, Decimal]]:
     """Per line what the own work of closed proposals had used when they were closed."""
-    promises = ClosedPromise.objects.filter(line__in=list(line_ids), own_hours__isnull=False)
+    promises = ClosedPromise.objects.filter(line__among=set(line_ids), own_hours__isnull=False)
     if until is not None:
         promises = promises.filter(proposal__closed_at__lt=until)
     found: dict[int, dict[str, Decimal]] = defaultdict(dict)
@@ -166,7 +166,7 @@ def own_hours_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> 
 
 def hours_held(line_ids: Sequence[int], book: AcceleratorBook, *, now: datetime) -> dict[int, Decimal]:
     """What is set aside on each line for jobs. A proposal's own hours cover its own jobs."""
-    holds = Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True, hours__isnull=False)
+    holds = Hold.objects.in_force(now).filter(line__among=line_ids, proposal__isnull=True, hours__isnull=False)
     found = list(holds.select_related("line"))
     return sums((hold.line_id, rest) for hold, rest in zip(found, hours_rests(found, book), strict=True))
 

@@ -31,7 +31,7 @@ def lock_lines(line_ids: Iterable[int]) -> dict[int, BudgetLine]:
     rows = (
         BudgetLine.objects.select_for_update(of=("self",), no_key=True)
         .select_related("project__team")
-        .filter(pk__in=set(line_ids))
+        .filter(pk__among=set(line_ids))
         .order_by("pk")
     )
     return {line.pk: line for line in rows}

@@ -124,7 +124,7 @@ def restated_by_closing(
 
 def held_for_jobs(line_ids: Sequence[int], *, now: datetime) -> dict[int, Decimal]:
     """What is set aside on each line for jobs that are about to start. A proposal's own money covers its own jobs."""
-    holds = list(Hold.objects.in_force(now).filter(line__in=line_ids, proposal__isnull=True).select_related("line"))
+    holds = list(Hold.objects.in_force(now).filter(line__among=line_ids, proposal__isnull=True).select_related("line"))
     found: dict[int, Decimal] = defaultdict(Decimal)
     for hold, rest in zip(holds, rests_of_holds(holds), strict=True):
         found[hold.line_id] += rest
@@ -167,7 +167,7 @@ class LedgerRow(NamedTuple):
 
 def ledger_facts(line_ids: Iterable[int], *, until: datetime | None = None) -> dict[int, LedgerFacts]:
     """What the entries say of each line, up to a moment."""
-    entries = Entry.objects.filter(line__in=line_ids).order_by("at", "id")
+    entries = Entry.objects.filter(line__among=line_ids).order_by("at", "id")
     if until is not None:
         entries = entries.filter(at__lt=until)
     by_line: dict[int, list[LedgerRow]] = defaultdict(list)
@@ -183,7 +183,7 @@ def ledger_facts(line_ids: Iterable[int], *, until: datetime | None = None) -> d
 
 def own_at_closing(line_ids: Iterable[int], *, until: datetime | None) -> QuerySet:
     """What the own work of closed proposals had cost on each line when they were closed."""
-    found = ClosedPromise.objects.filter(line__in=line_ids)
+    found = ClosedPromise.objects.filter(line__among=line_ids)
     if until is not None:
         found = found.filter(proposal__closed_at__lt=until)
     return found.values_list("line_id", "proposal_id", "own_spent")

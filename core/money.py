@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 PLAIN_NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 
@@ -36,6 +37,7 @@ def parse_amount(text: str) -> Decimal:
     return Decimal(cleaned)
 
 
+@cache
 def quantum(currency: str) -> Decimal:
     """The smallest unit of a currency: 0.01 for USD, 1 for JPY."""
     return Decimal(1).scaleb(-MINOR_DIGITS.get(currency, 2))

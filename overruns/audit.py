@@ -90,7 +90,7 @@ def lasting(line_ids: Sequence[int], *, now: datetime) -> list[Difference]:
 
 def line_differences(line_ids: Iterable[int | None], *, now: datetime) -> Iterator[Difference]:
     """What the two readings of these lines do not agree on."""
-    lines = list(BudgetLine.objects.filter(pk__in=list(line_ids)).select_related("project").order_by("pk"))
+    lines = list(BudgetLine.objects.filter(pk__among=set(line_ids)).select_related("project").order_by("pk"))
     kept = line_statuses(lines, now=now)
     recomputed = line_statuses(lines, now=now, known_at=now)
     budgets = dict(

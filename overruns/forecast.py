@@ -17,7 +17,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
 
-from core.months import Month
+from core.months import Month, days_between
 
 ZERO = Decimal(0)
 QUANTILES = ("p10", "p50", "p90")
@@ -176,7 +176,7 @@ class UsualSpending:
         count = max(0, (known_until - begin).days)
         if not count:
             return cls((ZERO,) * 7, ZERO, 0)
-        costs = [rest_by_day.get(begin + timedelta(days=offset), ZERO) for offset in range(count)]
+        costs = [rest_by_day.get(day, ZERO) for day in days_between(begin, known_until)]
         if 2 * sum(1 for cost in costs if cost) < count:
             return cls.of_blocks(rest_by_day, first_day=first_day, known_until=known_until)
         whole = statistics.median(costs)

@@ -50,7 +50,7 @@ class Listeners:
 def requesters_by_line(line_ids: Sequence[int]) -> dict[int, list[User]]:
     """Who asked for the money that open proposals hold on each line."""
     entries = Entry.objects.filter(
-        line__in=line_ids,
+        line__among=line_ids,
         kind=Entry.Kind.COMMIT,
         proposal__closed_at__isnull=True,
         proposal__requester__is_active=True,

@@ -43,7 +43,7 @@ def standing_flags(lines: Iterable[BudgetLine]) -> dict[int, list[Flag]]:
     """The flags that stand on these lines, the worst of each line first."""
     rows = (
         Flag.objects.standing()
-        .filter(line__in=[line.pk for line in lines])
+        .filter(line__among=[line.pk for line in lines])
         .select_related("threshold")
         .order_by("line", worst_first(), "-crossed_at")
     )
@@ -56,7 +56,7 @@ def standing_flags(lines: Iterable[BudgetLine]) -> dict[int, list[Flag]]:
 def latest_forecasts(line_ids: Iterable[int]) -> dict[int, Forecast]:
     """The newest forecast of each line, looked up line by line: not all that were ever made are read."""
     of_line = Forecast.objects.filter(line=OuterRef("pk")).order_by("-at", "-id")
-    newest = BudgetLine.objects.filter(pk__in=list(line_ids)).values(newest=Subquery(of_line.values("pk")[:1]))
+    newest = BudgetLine.objects.filter(pk__among=set(line_ids)).values(newest=Subquery(of_line.values("pk")[:1]))
     return {forecast.line_id: forecast for forecast in Forecast.objects.filter(pk__in=newest)}
 
 
@@ -65,5 +65,5 @@ def touched_line_ids(touched: Iterable[tuple[int | None, str, Month]]) -> set[in
     line counts on the next. Hidden causes count on compute lines."""
     wanted = {(project, "compute" if category == "hidden" else category) for project, category, _month in touched}
     projects = {project for project, _category in wanted if project is not None}
-    rows = BudgetLine.objects.filter(project__in=projects).values_list("pk", "project", "category")
+    rows = BudgetLine.objects.filter(project__among=projects).values_list("pk", "project", "category")
     return {line for line, project, category in rows if (project, category) in wanted}

@@ -60,7 +60,7 @@ def judge_touched(*, now: datetime) -> Judged:
     lines = ids | {line for _pk, line in touches}
     judged = judge_lines(lines, now=now)
     projects = {project for project, _category, _month in moved if project is not None}
-    projects |= set(BudgetLine.objects.filter(pk__in=lines).values_list("project", flat=True))
+    projects |= set(BudgetLine.objects.filter(pk__among=lines).values_list("project", flat=True))
     if projects:
         judge_guards(guards_of_projects(projects), now=now)
     return judged
@@ -70,12 +70,12 @@ def judge_touched(*, now: datetime) -> Judged:
 def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
     """Hold the figures of the lines against their thresholds, and write what changed: flags, crossings, and word of
     them to people, in one transaction. Lines that freeze at their limit are locked first, then the thresholds."""
-    lock_lines(BudgetLine.objects.filter(pk__in=line_ids, freezes_at_limit=True).values_list("pk", flat=True))
+    lock_lines(BudgetLine.objects.filter(pk__among=line_ids, freezes_at_limit=True).values_list("pk", flat=True))
     watched = watched_on(line_ids)
-    lines = list(BudgetLine.objects.filter(pk__in=line_ids).order_by("pk"))
+    lines = list(BudgetLine.objects.filter(pk__among=line_ids).order_by("pk"))
     sight, unpriced = sight_of(lines, now=now), prices_missing(line_ids)
     keep_forecasts(lines, sight, now=now)
-    flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__in=line_ids)}
+    flags = {flag.threshold_id: flag for flag in Flag.objects.filter(line__among=line_ids)}
     earlier = {key: Earlier(flag.state, flag.told_value_share, flag.muted_until) for key, flag in flags.items()}
     today = Organisation.current().today(now)
     verdicts = []
@@ -93,7 +93,7 @@ def judge_some(line_ids: Sequence[int], *, now: datetime) -> Judged:
 
 def watched_on(line_ids: Sequence[int]) -> dict[int, list[Watched]]:
     """What is watched on each line; nobody else judges it until the end of the transaction."""
-    rows = Threshold.objects.select_for_update(of=("self",)).filter(line__in=line_ids, active=True).order_by("pk")
+    rows = Threshold.objects.select_for_update(of=("self",)).filter(line__among=line_ids, active=True).order_by("pk")
     found: dict[int, list[Watched]] = {}
     columns = ("line", "pk", "basis", "share", "amount", "quantile")
     for line_id, key, basis, share, amount, quantile in rows.values_list(*columns):
