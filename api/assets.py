@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.pages import page_before
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.assets import Standing, standings
@@ -101,19 +102,11 @@ class AssetsView(APIView):
 
     @extend_schema(operation_id="assets_list", responses=AssetPage, parameters=[OpenApiParameter("before", int)])
     def get(self, request: SignedInRequest) -> Response:
-        found = Asset.objects.visible_to(request.user).select_related("project", "owner").order_by("-pk")
-        before = request.query_params.get("before", "")
-        if before.isdigit():
-            found = found.filter(pk__lt=int(before))
-        page = list(found.prefetch_related("uses__project")[: PAGE + 1])
-        shown, own = page[:PAGE], visible_projects(request)
-        stands = standings(shown)
-        return Response(
-            {
-                "results": [asset_answer(asset, stands[asset.pk], own) for asset in shown],
-                "next": page[PAGE - 1].pk if len(page) > PAGE else None,
-            }
-        )
+        found = Asset.objects.visible_to(request.user).select_related("project", "owner")
+        page, following = page_before(found.prefetch_related("uses__project"), request, PAGE)
+        stands, own = standings(page), visible_projects(request)
+        answers = [asset_answer(asset, stands[asset.pk], own) for asset in page]
+        return Response({"results": answers, "next": following})
 
 
 class AssetView(APIView):

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from api.bodies import BodyParser
 from api.once import KEY, once
+from api.pages import page_before
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.scopes import HasScope
 from core.money import exact_text
@@ -82,14 +83,11 @@ class BookingsView(APIView):
     )
     def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
-        found = Booking.objects.visible_to(request.user).select_related("project", "reversal").order_by("-id")
+        found = Booking.objects.visible_to(request.user).select_related("project", "reversal")
         if asked.get("project"):
             found = found.filter(project__slug=asked["project"])
-        if asked.get("before", "").isdigit():
-            found = found.filter(pk__lt=int(asked["before"]))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": BookingSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": BookingSerializer(page, many=True).data, "next": following})
 
     @extend_schema(
         operation_id="bookings_create", request=NewBooking, responses={201: BookingSerializer}, parameters=[KEY]

@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from api import can_start
 from api.amounts import AmountField
 from api.line_answers import line_answers
+from api.pages import page_after, page_before
 from api.projects import LineSerializer
 from api.requests import SignedInRequest
 from api.scopes import HasScope
@@ -77,14 +78,11 @@ class LinesView(APIView):
     )
     def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
-        found = BudgetLine.objects.visible_to(request.user).select_related("project__team").order_by("pk")
+        found = BudgetLine.objects.visible_to(request.user).select_related("project__team")
         if asked.get("project"):
             found = found.filter(project__slug=asked["project"])
-        if asked.get("after", "").isdigit():
-            found = found.filter(pk__gt=int(asked["after"]))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": line_answers(page[:PAGE], now=timezone.now()), "next": following})
+        page, following = page_after(found, request, PAGE)
+        return Response({"results": line_answers(page, now=timezone.now()), "next": following})
 
 
 class LineView(APIView):
@@ -243,18 +241,15 @@ class FlagsView(APIView):
     )
     def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
-        found = Flag.objects.visible_to(request.user).select_related("line__project", "threshold").order_by("-pk")
+        found = Flag.objects.visible_to(request.user).select_related("line__project", "threshold")
         if asked.get("project"):
             found = found.filter(line__project__slug=asked["project"])
         if asked.get("state") == "standing":
             found = found.standing()
         elif asked.get("state"):
             found = found.filter(state=asked["state"])
-        if asked.get("before", "").isdigit():
-            found = found.filter(pk__lt=int(asked["before"]))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [flag_answer(flag) for flag in page[:PAGE]], "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": [flag_answer(flag) for flag in page], "next": following})
 
 
 class FlagView(APIView):

@@ -21,6 +21,7 @@ from budgets.models import Proposal
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
 from budgets.services import holds
 from core.errors import DomainError, Fault
+from core.keys import row_key
 from core.money import exact_text, round_money
 from estimates import queries as estimates
 from estimates.engine.books import PriceKey
@@ -167,7 +168,7 @@ def proposal_of(asked: dict[str, Any], project: Project) -> Proposal | None:
     text = (asked.get("proposal") or "").removeprefix("P-")
     if not text:
         return None
-    return get_object_or_404(Proposal, pk=int(text) if text.isdigit() else 0, project=project)
+    return get_object_or_404(Proposal, pk=row_key(text), project=project)
 
 
 urlpatterns = [

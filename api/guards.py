@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 
 from api.amounts import AmountField
 from api.budgets import Cause, Mute
+from api.pages import page_before
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from budgets.models import Stop, Threshold
@@ -115,13 +116,9 @@ class GuardsView(APIView):
 
     @extend_schema(operation_id="guards_list", responses=GuardPage, parameters=[OpenApiParameter("before", int)])
     def get(self, request: SignedInRequest) -> Response:
-        found = shown_guards(request).order_by("-pk")
-        before = request.query_params.get("before", "")
-        if before.isdigit():
-            found = found.filter(pk__lt=int(before))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [guard_answer(guard) for guard in page[:PAGE]], "next": following})
+        found = shown_guards(request)
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": [guard_answer(guard) for guard in page], "next": following})
 
     @extend_schema(operation_id="guards_set", request=GuardWriteSerializer, responses={201: GuardSerializer})
     def post(self, request: SignedInRequest) -> Response:

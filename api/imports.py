@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from api.bodies import AlwaysJson, BodyParser, body_of
 from api.once import check_key
+from api.pages import page_before
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.scopes import HasScope
 from overruns import tasks
@@ -89,14 +90,11 @@ class ImportsView(APIView):
     )
     def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
-        found = Import.objects.visible_to(request.user).select_related("source").order_by("-id")
+        found = Import.objects.visible_to(request.user).select_related("source")
         if asked.get("source"):
             found = found.filter(source__slug=asked["source"])
-        if asked.get("before", "").isdigit():
-            found = found.filter(pk__lt=int(asked["before"]))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": ImportSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": ImportSerializer(page, many=True).data, "next": following})
 
     @extend_schema(
         operation_id="imports_create", request=Upload, responses={202: ImportSerializer}, parameters=[IDEMPOTENCY]

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.amounts import AmountField
+from api.pages import page_before
 from api.plan_schema import PlanField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
@@ -185,11 +186,8 @@ class ProposalsView(APIView):
             found = found.filter(project__slug=asked["project"])
         if asked.get("state"):
             found = found.filter(state=asked["state"])
-        if asked.get("before", "").isdigit():
-            found = found.filter(pk__lt=int(asked["before"]))
-        page = list(found.select_related("project", "requester").order_by("-pk")[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [answer_of(each) for each in page[:PAGE]], "next": following})
+        page, following = page_before(found.select_related("project", "requester"), request, PAGE)
+        return Response({"results": [answer_of(each) for each in page], "next": following})
 
     @extend_schema(operation_id="proposals_create", request=NewProposal, responses={201: ProposalSerializer})
     def post(self, request: SignedInRequest) -> Response:

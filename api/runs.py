@@ -14,6 +14,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.pages import page_before
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.money import exact_text
@@ -128,14 +129,11 @@ class RunsView(APIView):
     )
     def get(self, request: SignedInRequest) -> Response:
         asked = request.query_params
-        found = Run.objects.visible_to(request.user).select_related("project").order_by("-id")
+        found = Run.objects.visible_to(request.user).select_related("project")
         if asked.get("project"):
             found = found.filter(project__slug=asked["project"])
-        if asked.get("before", "").isdigit():
-            found = found.filter(pk__lt=int(asked["before"]))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": RunSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": RunSerializer(page, many=True).data, "next": following})
 
     @extend_schema(operation_id="runs_create", request=NewRun, responses={201: RunSerializer, 409: RunSerializer})
     def post(self, request: SignedInRequest) -> Response:

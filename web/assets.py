@@ -22,6 +22,7 @@ from budgets.assets import Standing, months_due, offer_of, standings
 from budgets.models import Asset, AssetCharge, AssetUse, Entry, Proposal
 from budgets.services import assets as services
 from core.errors import DomainError
+from core.keys import row_key
 from core.months import Month
 from teams import permissions
 from teams.models import Organisation, Project, User
@@ -149,7 +150,7 @@ def proposal_of(request: PersonRequest, projects: QuerySet[Project]) -> Proposal
     if not number:
         return None
     found = Proposal.objects.visible_to(request.user).filter(project__in=projects).select_related("project")
-    return get_object_or_404(found, pk=int(number) if number.isdigit() else 0)
+    return get_object_or_404(found, pk=row_key(number))
 
 
 def first_values(proposal: Proposal | None, by: User) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
-from django.utils import timezone
+from django.utils import formats, timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -152,12 +152,18 @@ def said_of(key: str, thing: Any) -> str:
     if key == "scopes":
         return f"{thing.source} · {thing.key.replace('|', ' · ')} · {thing.get_state_display()}"
     if key == "missing":
-        return f"{thing[0]} · {thing[1]}"
+        return f"{thing[0]} · {month_text(thing[1])}"
+    if key == "bookings":
+        return f"{thing.recurring.project} · {thing.recurring.name} · {month_text(Month.of(thing.month))}"
     if key == "imports":
         return f"{thing.source} · {thing.name} · {thing.get_status_display()}"
     if key == "unallocated":
         return f"{percent_text(thing.unallocated_share)} · {thing.currency}"
-    return f"{thing[1]}→{thing[2]} {thing[0]}" if key == "rates" else str(thing)
+    return f"{thing[1]}→{thing[2]} · {month_text(Month.parse(thing[0]))}" if key == "rates" else str(thing)
+
+
+def month_text(month: Month) -> str:
+    return formats.date_format(month.start, "YEAR_MONTH_FORMAT")
 
 
 def endings_of(lines: Sequence[BudgetLine], *, now: datetime) -> list[Ending]:
@@ -190,7 +196,7 @@ def close(request: PersonRequest) -> HttpResponse:
         )
     except DomainError as refused:
         return closing_page(request, refused)
-    messages.success(request, _("%(month)s is closed.") % {"month": month})
+    messages.success(request, _("%(month)s is closed.") % {"month": month_text(month)})
     return redirect("closing")
 
 
@@ -205,7 +211,7 @@ def reopen(request: PersonRequest) -> HttpResponse:
         services.reopen_month(month, by=request.user, reason=request.POST.get("reason", ""))
     except DomainError as refused:
         return closing_page(request, refused)
-    messages.success(request, _("%(month)s is open again.") % {"month": month})
+    messages.success(request, _("%(month)s is open again.") % {"month": month_text(month)})
     return redirect("closing")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path, reverse
@@ -18,10 +19,12 @@ from django.views.decorators.http import require_POST
 from core.errors import DomainError
 from overruns import tasks
 from teams import permissions
+from teams.models import User
 from usage import mapping, services
 from usage.formats.generic_csv import TEXTS
 from usage.models import Import, Meaning, Source
 from usage.pipeline import files
+from usage.sources import BY_HAND
 from web.requests import PersonRequest
 
 BLOCK = 1 << 20
@@ -158,6 +161,11 @@ def first_values(source: Source, found: mapping.Head) -> dict[str, Any]:
     }
 
 
+def mappable_sources(user: User) -> QuerySet[Source]:
+    """Sources that files are delivered to; what is booked by hand has columns of its own."""
+    return Source.objects.visible_to(user).exclude(format=BY_HAND)
+
+
 class UploadForm(forms.Form):
     """A file to map, and the source it will be of."""
 
@@ -168,7 +176,7 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["source"].queryset = Source.objects.visible_to(user)  # type: ignore[attr-defined]
+        self.fields["source"].queryset = mappable_sources(user)  # type: ignore[attr-defined]
 
 
 def may_map(request: PersonRequest) -> None:
@@ -209,7 +217,7 @@ def import_map(request: PersonRequest, import_id: int) -> HttpResponse:
 def asked(request: PersonRequest, slug: str) -> tuple[Source, str, str]:
     """The source, and the hash and name of the file."""
     may_map(request)
-    source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
+    source = get_object_or_404(mappable_sources(request.user), slug=slug)
     given = request.POST if request.method == "POST" else request.GET
     sha256, name = given.get("file", ""), given.get("name", "file")
     if not re.fullmatch("[0-9a-f]{64}", sha256) or not files.path_of(sha256).exists():

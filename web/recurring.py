@@ -10,7 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import HttpResponse, QueryDict
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -184,8 +184,10 @@ def seen_amounts(posted: QueryDict) -> dict[int, Decimal]:
 @login_required
 def recurring_new(request: PersonRequest, basis: str) -> HttpResponse:
     """Write down what comes every month."""
+    if basis not in Basis.values:
+        raise Http404
     projects = projects_to_book_on(request.user)
-    if basis not in Basis.values or not projects:
+    if not projects:
         messages.error(request, _("Only finance and managers of a team write down recurring costs."))
         return redirect("recurring-list")
     way = Basis(basis)

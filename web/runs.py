@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_POST
 
 from budgets.models import Proposal
 from core.errors import DomainError
+from core.keys import row_key
 from teams.models import Project
 from usage.formats.metrics.detection import FORMATS
 from usage.runs import queries, services
@@ -32,11 +34,14 @@ ATTEMPTS_SHOWN = 50
 KINDS = {Run.State.RUNNING: "info", Run.State.FINISHED: "ok", Run.State.FAILED: "over", Run.State.STOPPED: "warn"}
 """The colour of each state."""
 FIRST_SERIES = (
-    ("loss", ("loss", "train_loss", "lm_loss", "lm loss", "training_loss")),
-    ("tokens", ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "tps", "throughput", "tok_per_sec")),
-    ("mfu", ("mfu",)),
+    (gettext_lazy("Loss"), ("loss", "train_loss", "lm_loss", "lm loss", "training_loss")),
+    (
+        gettext_lazy("Tokens per second"),
+        ("tokens_per_second", "tokens_per_sec", "tokens/s", "tok/s", "tps", "throughput", "tok_per_sec"),
+    ),
+    (gettext_lazy("MFU"), ("mfu",)),
 )
-"""What one looks at first, and the names that trainers give it."""
+"""What one looks at first, as people call it, and the names that trainers give it."""
 
 
 class RunFilter(forms.Form):
@@ -145,7 +150,7 @@ def run_page(request: PersonRequest, found: Run, form: LogForm | None = None) ->
         "used": used,
         "attempts": used.attempts[-ATTEMPTS_SHOWN:][::-1],
         "series": series,
-        "charts": [(name, chart) for name in names if (chart := chart_of(found, name))],
+        "charts": [(title_of(name), name, chart) for name in names if (chart := chart_of(found, name))],
         "proposal": proposal_of(request, found),
         "states": [(value, label) for value, label in Run.State.choices if value != found.state],
         "reports": services.may_report(request.user, found.project),
@@ -159,10 +164,21 @@ def chosen_series(names: list[str], asked: str) -> list[str]:
     if asked in names:
         return [asked]
     found = []
-    for _kind, words in FIRST_SERIES:
-        of_kind = [name for name in names if name.casefold() in words or name.rpartition("/")[2].casefold() in words]
+    for _title, words in FIRST_SERIES:
+        of_kind = [name for name in names if is_called(name, words)]
         found += sorted(of_kind, key=lambda name: ("val" in name.casefold(), len(name)))[:1]
     return found or names[:1]
+
+
+def is_called(name: str, words: Sequence[str]) -> bool:
+    """Is the series one of these, perhaps behind a group such as `train/`?"""
+    return name.casefold() in words or name.rpartition("/")[2].casefold() in words
+
+
+def title_of(name: str) -> str:
+    """What people call the series; a name that nobody knows stands for itself."""
+    title = next((str(title) for title, words in FIRST_SERIES if is_called(name, words)), name)
+    return _("%(series)s in validation") % {"series": title} if title != name and "val" in name.casefold() else title
 
 
 def chart_of(found: Run, name: str) -> CourseChart | None:
@@ -172,11 +188,9 @@ def chart_of(found: Run, name: str) -> CourseChart | None:
 
 def proposal_of(request: PersonRequest, found: Run) -> Model | None:
     """The proposal whose work the run is, where the reader may see it."""
-    number = found.reference.removeprefix("P-")
-    if not number.isdigit():
-        return None
+    number = row_key(found.reference.removeprefix("P-"))
     visible = Project.objects.visible_to(request.user)
-    return Proposal.objects.filter(pk=int(number), project__in=visible).first()
+    return None if number is None else Proposal.objects.filter(pk=number, project__in=visible).first()
 
 
 @login_required

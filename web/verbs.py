@@ -14,6 +14,7 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 
+from core.months import Month
 from estimates.baselines.models import BaselineQuantity
 from estimates.models import PriceUnit
 from teams.labels import CATEGORIES
@@ -182,6 +183,8 @@ def told(name: str, value: Any, facts: dict[str, Any]) -> str:
         return str(BASES[value])
     if name in DAY_FACTS and isinstance(value, str):
         return formats.date_format(date.fromisoformat(value), "DATE_FORMAT")
+    if name == "month" and isinstance(value, str):
+        return formats.date_format(Month.parse(value).start, "YEAR_MONTH_FORMAT")
     if value is None or value == "":
         return figures.NOTHING
     return ", ".join(str(item) for item in value) if isinstance(value, list) else str(value)

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from core.errors import DomainError
+from core.keys import row_key
 from teams import outbox, permissions
 from teams.delivery import services
 from teams.models import Organisation, OutboxMessage, Project, QuietProject, Team, User, Webhook
@@ -170,8 +171,8 @@ def message_again(request: PersonRequest) -> HttpResponse:
     check_may_enter(request.user)
     found = OutboxMessage.objects.kept_by(request.user).given_up()
     found = found.filter(Q(webhook__isnull=True) | Q(webhook__disabled_at__isnull=True))
-    if request.POST.get("message", "").isdigit():
-        found = found.filter(pk=int(request.POST["message"]))
+    if "message" in request.POST:
+        found = found.filter(pk=row_key(request.POST["message"]) or 0)
     try:
         count = services.send_again(list(found), by=request.user, now=timezone.now())
         messages.success(request, _("Messages that are sent again: %(count)s") % {"count": count})

@@ -15,6 +15,7 @@ from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from tests.usage.test_pages import no_worker  # noqa: F401
 from usage import mapping, services
+from usage.bookings.posting import manual_source
 from usage.models import Import, Record, Source
 from usage.pipeline import files
 from usage.totals import Question, usage_totals
@@ -183,3 +184,15 @@ def test_the_mapping_is_not_for_members_and_not_for_files_that_are_not_there(sta
 
     assert client.get(reverse("mapping", args=["own"]), {"file": "0" * 64}).status_code == 404
     assert client.get(reverse("mapping", args=["own"]), {"file": "../../etc/passwd"}).status_code == 404
+
+
+def test_what_is_booked_by_hand_is_no_source_of_files(stage, client):
+    by_hand = manual_source()
+    sha256 = kept("day,amount\n2026-03-01,5\n")
+    client.force_login(stage.operator)
+
+    page = client.get(reverse("mapping-new")).content.decode()
+    mapped = client.get(reverse("mapping", args=[by_hand.slug]), {"file": sha256})
+
+    assert by_hand.name not in page
+    assert mapped.status_code == 404

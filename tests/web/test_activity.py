@@ -69,6 +69,14 @@ def test_what_the_product_did_itself_is_told_as_its_own():
     assert verbs.sentence(Activity(verb="unknown.thing", facts={})) == "<b>Headroom</b>: unknown.thing"
 
 
+def test_a_month_is_told_as_people_read_it(stage):
+    row = Activity(verb="month.closed", by=stage.finance, facts={"month": "2026-10", "lines": 3})
+
+    assert "closed Oct 2026 with 3 lines" in verbs.sentence(row)
+    with translation.override("zh-hans"):
+        assert "2026年10月" in verbs.sentence(row)
+
+
 def test_money_in_a_fact_is_read_as_money():
     assert verbs.money_of({"amount": "20000", "currency": "USD"}, "amount") == "20,000 USD"
     assert verbs.money_of({}, "amount") == "–"

@@ -160,3 +160,9 @@ def test_the_page_costs_the_same_number_of_queries_however_long(stage, client):
         page_of(client, "recurring-list")
 
     assert len(long) == len(short) <= 20
+
+
+def test_a_kind_of_recurring_cost_that_there_is_not_is_no_page(client, stage):
+    for who in (stage.finance, stage.alice):
+        client.force_login(who)
+        assert client.get(reverse("recurring-new", args=["weekly"])).status_code == 404

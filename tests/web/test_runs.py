@@ -12,7 +12,7 @@ from usage.formats.metrics.contract import Point
 from usage.runs import services
 from usage.runs.models import Run
 from web.charts.run_course import Measured, course_chart, value_marks
-from web.runs import chosen_series
+from web.runs import chosen_series, title_of
 
 NOW = datetime(2026, 3, 6, 8, 0, tzinfo=UTC)
 
@@ -123,3 +123,17 @@ def test_loss_speed_and_mfu_are_looked_at_first_whatever_the_trainer_calls_them(
     assert chosen_series(names, "") == ["train/loss", "tokens_per_second", "perf/mfu"]
     assert chosen_series(names, "grad_norm") == ["grad_norm"]
     assert chosen_series(["grad_norm"], "") == ["grad_norm"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("train/loss", "Loss"),
+        ("val_loss", "val_loss"),
+        ("tok/s", "Tokens per second"),
+        ("mfu", "MFU"),
+        ("val/loss", "Loss in validation"),
+    ],
+)
+def test_a_chart_is_called_as_people_call_its_series(name, title):
+    assert title_of(name) == title
