@@ -8,6 +8,7 @@ from rest_framework.permissions import AllowAny
 
 from api import (
     assets,
+    baselines,
     bookings,
     budgets,
     capacity,
@@ -37,6 +38,7 @@ urlpatterns = [
     path("schema/", SpectacularAPIView.as_view(permission_classes=[AllowAny]), name="api-schema"),
     *tokens.urlpatterns,
     *estimates.urlpatterns,
+    *baselines.urlpatterns,
     *projects.urlpatterns,
     *proposals.urlpatterns,
     *budgets.urlpatterns,

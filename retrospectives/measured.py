@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from decimal import Decimal, localcontext
 
+from estimates.baselines.bounds import is_possible
 from estimates.baselines.models import BaselineQuantity
 
 HOUR = Decimal(3600)
+ROUNDING = Decimal("1.02")
 ONE = Decimal(1)
 
 
@@ -58,9 +60,7 @@ def lessons(measured: Measured, planned: Planned) -> dict[str, Decimal]:
             **factors(measured, planned),
         }
         kept = {str(quantity): rounded(value) for quantity, value in found.items() if value is not None}
-    return {
-        quantity: value for quantity, value in kept.items() if value > 0 or quantity == BaselineQuantity.ROLLBACK_SHARE
-    }
+    return {quantity: value for quantity, value in kept.items() if is_possible(quantity, value)}
 
 
 def factors(measured: Measured, planned: Planned) -> dict[BaselineQuantity, Decimal | None]:
@@ -101,8 +101,18 @@ def paid_mfu(measured: Measured, planned: Planned) -> Decimal | None:
     hours = main_hours(measured)
     if hours is None or planned.peak_flops_per_second is None:
         return None
-    found = ratio(planned.training_flops, hours * planned.peak_flops_per_second * HOUR)
-    return found if found is not None and found <= ONE else None
+    return ratio(planned.training_flops, hours * planned.peak_flops_per_second * HOUR)
+
+
+def fewest_hours(measured: Measured, planned: Planned) -> Decimal | None:
+    """Hours in which the planned operations can be done at all: at the peak, or at the MFU that was measured.
+
+    An MFU of running steps may count attention, so paid hours never do better; a fiftieth is left for rounding.
+    """
+    if not planned.training_flops or not planned.peak_flops_per_second:
+        return None
+    reached = min(ONE, measured.mfu * ROUNDING) if measured.mfu else ONE
+    return planned.training_flops / (planned.peak_flops_per_second * reached * HOUR)
 
 
 def ideal_hours(measured: Measured, planned: Planned) -> Decimal | None:

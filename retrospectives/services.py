@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from django.db import transaction
 from django.urls import reverse
@@ -23,7 +23,7 @@ from teams import activity, notifications, permissions
 from teams.models import Organisation, Project, Role, User
 
 from . import queries
-from .measured import MEASURED, Measured, lessons, planned_in
+from .measured import MEASURED, Measured, Planned, fewest_hours, lessons, main_hours, planned_in
 from .models import Action, Measurement, Retrospective
 
 SHARES = ("experiment_share", "mfu", "goodput", "rollback_share")
@@ -183,7 +183,7 @@ def write_measurement(
     """Keep what was measured; when the retrospective is closed, it becomes what the next estimate starts from."""
     locked = lock(retrospective)
     check_may_write(locked, by)
-    faults = list(faults_of(measured))
+    faults = list(faults_of(measured)) or list(contradictions(measured, planned_for(locked)))
     if runs < 1:
         faults.append(Fault("runs", runs, _("cannot be right"), _("at least one run")))
     if since and until and until < since:
@@ -206,6 +206,38 @@ def faults_of(measured: Measured) -> Iterator[Fault]:
             yield Fault(name, value, _("cannot be right"), _("a number that is not negative"))
         elif name in SHARES and value > 1:
             yield Fault(name, value, _("cannot be right"), _("a share: from 0 to 1"))
+
+
+def contradictions(measured: Measured, planned: Planned) -> Iterator[Fault]:
+    """Figures that no run can have, each with what it would have to be: they would teach the next estimate nonsense."""
+    for name in ("accelerator_hours", "mfu", "goodput"):
+        if getattr(measured, name) == 0:
+            yield Fault(name, Decimal(0), _("cannot be right"), _("above 0; leave it empty where it was not measured"))
+    if measured.rollback_share == 1:
+        yield Fault("rollback_share", measured.rollback_share, _("cannot be right"), _("below 1: something was kept"))
+    most = None if measured.rollback_share is None else 1 - measured.rollback_share
+    if measured.goodput and most and measured.goodput > most:
+        yield Fault(
+            "goodput",
+            measured.goodput,
+            _("cannot be right beside what was rolled back, which counts as lost"),
+            _("at most %(most)s") % {"most": f"{most.normalize():f}"},
+        )
+    hours, fewest = main_hours(measured) or measured.accelerator_hours, fewest_hours(measured, planned)
+    if hours and fewest and hours < fewest:
+        yield Fault(
+            "accelerator_hours",
+            measured.accelerator_hours,
+            _("cannot be right: the planned work would have been done faster than these accelerators can"),
+            _("at least %(hours)s for the main run; leave it empty where less was done than planned")
+            % {"hours": f"{fewest.to_integral_value(ROUND_CEILING):f}"},
+        )
+
+
+def planned_for(retrospective: Retrospective) -> Planned:
+    """What the estimate of the approved plan reckoned with."""
+    estimate = queries.estimate_of(retrospective)
+    return planned_in(estimate.answer.get("quantities", {}) if estimate else {})
 
 
 @transaction.atomic
@@ -277,8 +309,8 @@ def teach(closed: Retrospective, *, by: User) -> list[Baseline]:
     measurement = Measurement.objects.filter(retrospective=closed).first()
     if measurement is None or closed.closed_at is None:
         return []
-    proposal, estimate = queries.proposal_of(closed), queries.estimate_of(closed)
-    found = lessons(measurement.measured, planned_in(estimate.answer.get("quantities", {}) if estimate else {}))
+    proposal = queries.proposal_of(closed)
+    found = lessons(measurement.measured, planned_for(closed))
     task_type = proposal.task_type if proposal else closed.project.task_type
     day = Organisation.current().today(closed.closed_at)
     figures = [

@@ -20,9 +20,8 @@ from estimates.services import lock_prices
 from teams import activity, permissions
 from teams.models import Organisation, Project, Role, Team, User
 
-from .models import SHARES, Baseline, BaselineQuantity
-
-MOST = Decimal(10) ** 13
+from .bounds import ends, is_possible
+from .models import Baseline, BaselineQuantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,20 +118,34 @@ def _check_may_record(by: User, team: Team | None, project: Project | None) -> N
 
 def faults_of(figure: Figure) -> list[Fault]:
     """What is wrong with a figure."""
+    if figure.quantity not in BaselineQuantity.values:
+        return [Fault("quantity", figure.quantity, _("cannot be right"), ", ".join(BaselineQuantity.values))]
     low, high = _ends(figure)
     checks = (
-        (figure.quantity in BaselineQuantity.values, "quantity", figure.quantity, ", ".join(BaselineQuantity.values)),
         (low <= figure.value <= high, "value", figure.value, _("low, value and high in this order")),
-        (low >= 0 and high <= MOST, "value", figure.value, _("numbers from 0 to 1e13")),
-        (figure.value > 0 or figure.quantity == BaselineQuantity.ROLLBACK_SHARE, "value", figure.value, _("above 0")),
-        (figure.quantity not in SHARES or high <= 1, "value", high, _("a share: from 0 to 1")),
         (figure.runs >= 1, "runs", figure.runs, _("at least one run")),
         (figure.until >= figure.since, "until", figure.until, _("a day after the period begins")),
         (bool(figure.source.strip()), "source", figure.source, _("where the figure comes from")),
     )
-    return [
+    impossible = [
+        Fault(path, value, _("cannot be right"), accepted_text(figure.quantity))
+        for path, value in (("low", figure.low), ("value", figure.value), ("high", figure.high))
+        if value is not None and not is_possible(figure.quantity, value)
+    ]
+    return impossible + [
         Fault(path, value, _("cannot be right"), accepted) for is_right, path, value, accepted in checks if not is_right
     ]
+
+
+def accepted_text(quantity: str) -> str:
+    """Which figures a quantity can have."""
+    low, high, open_low, open_high = ends(quantity)
+    words = {"low": low, "high": high}
+    if open_low:
+        return _("a number above %(low)s, up to %(high)s") % words
+    if open_high:
+        return _("a number from %(low)s, below %(high)s") % words
+    return _("a number from %(low)s to %(high)s") % words
 
 
 def _ends(figure: Figure) -> tuple[Decimal, Decimal]:

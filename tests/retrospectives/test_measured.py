@@ -116,6 +116,63 @@ def test_figures_that_cannot_be_are_refused_and_charlie_writes_none(stage):
     assert not Measurement.objects.exists()
 
 
+PLANNED = Planned(training_flops=Decimal("3.6e18"), peak_flops_per_second=Decimal("1e12"))
+"""A thousand hours at the peak."""
+
+
+@pytest.mark.parametrize(
+    ("measured", "places"),
+    [
+        ({"accelerator_hours": "0"}, ["accelerator_hours"]),
+        ({"mfu": "0"}, ["mfu"]),
+        ({"goodput": "0"}, ["goodput"]),
+        ({"rollback_share": "1"}, ["rollback_share"]),
+        ({"goodput": "0.95", "rollback_share": "0.1"}, ["goodput"]),
+        ({"goodput": "0.9", "rollback_share": "0.1"}, []),
+        ({"accelerator_hours": "999"}, ["accelerator_hours"]),
+        ({"accelerator_hours": "1000"}, []),
+        # half of 1,900 hours are the main run's
+        ({"accelerator_hours": "1900", "experiment_share": "0.5"}, ["accelerator_hours"]),
+        # at an MFU of 0.4 it takes 2,500 hours, less a fiftieth
+        ({"accelerator_hours": "2400", "mfu": "0.4"}, ["accelerator_hours"]),
+        ({"accelerator_hours": "2460", "mfu": "0.4"}, []),
+    ],
+)
+def test_figures_that_no_run_can_have_are_called_out(measured, places):
+    found = services.contradictions(Measured(**{name: Decimal(value) for name, value in measured.items()}), PLANNED)
+
+    assert [fault.path for fault in found] == places
+
+
+def test_hours_that_would_beat_the_peak_are_refused_with_the_fewest_there_can_be():
+    (fault,) = services.contradictions(Measured(accelerator_hours=Decimal("0.5")), PLANNED)
+
+    assert "faster than these accelerators can" in fault.message
+    assert fault.accepted.startswith("at least 1000 ")
+
+
+def test_a_run_of_no_hours_is_refused_where_it_is_written(stage):
+    with pytest.raises(DomainError) as refused:
+        services.write_measurement(opened(stage), by=stage.alice, measured=Measured(accelerator_hours=Decimal(0)))
+
+    assert [fault.path for fault in refused.value.faults] == ["accelerator_hours"]
+    assert not Measurement.objects.exists()
+
+
+def test_what_a_plan_makes_impossible_is_not_taught():
+    # 100 hours billed where 1,000 were ideal, at an MFU nobody measured
+    found = lessons(
+        Measured(accelerator_hours=Decimal(100), experiment_share=Decimal(0)),
+        Planned(
+            training_flops=Decimal("3.6e18"),
+            peak_flops_per_second=Decimal("1e12"),
+            ideal_accelerator_hours=Decimal(1000),
+        ),
+    )
+
+    assert set(found) == {"experiments.ratio", "experiment_factor"}
+
+
 def test_hours_price_and_steps_are_filled_in_from_what_is_known(stage):
     retrospective = opened(stage)
     budgets.cost(stage.project, 300)

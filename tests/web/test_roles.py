@@ -272,6 +272,18 @@ def amount(s: Any) -> dict[str, Any]:
     return {"amount": "10", "reason": "because"}
 
 
+def new_baseline(s: Any) -> dict[str, Any]:
+    return {
+        "team": s.team.slug,
+        "quantity": "reliability.goodput",
+        "value": "0.9",
+        "runs": 1,
+        "since": str(TODAY),
+        "until": str(TODAY),
+        "source": "a look back",
+    }
+
+
 ACTS = {
     "see a project": Act(at("project", slug)),
     "see a budget line": Act(at("line", slug, line)),
@@ -377,6 +389,7 @@ ACTS = {
     "name the owner of unallocated cost": Act(at("unallocated-owner"), lambda s: {"person": s.operator.pk}),
     "open a run": Act(at("run-new"), lambda s: {"project": s.project.slug, "slug": "run-2", "name": "Two"}),
     "say the state of a run": Act(at("run-state", lambda s: s.run.slug), lambda s: {"state": "finished"}),
+    "write down a baseline": Act(at("baseline-new"), new_baseline),
     "import prices": Act(at("price-import")),
 }
 
