@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
 import psycopg
 from django.db import connection
 
@@ -42,7 +42,7 @@ def _written(estimate: Estimate, part: str) -> str | None:
     """A part of the answer as text; None where it was neither read nor made, and stays as it is."""
     if part in estimate.get_deferred_fields():
         return None
-    return json.dumps(getattr(estimate, part), separators=(",", ":"), ensure_ascii=False)
+    return orjson.dumps(getattr(estimate, part), option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 
 def cells_of(estimate: Estimate) -> tuple[Any, ...]:
