@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,8 @@ class Breakdown:
         """The money of each month until the last that costs any plan anything: shape (plans, samples)."""
         found: list[Array] = [np.zeros((1, 1))] * self.months
         for share, money in self.spreads(self.parts):
-            for month, part_of_it in enumerate(share):
-                found[month] = found[month] + part_of_it * money
+            for month in _months_touched(share, money):
+                found[month] = found[month] + share[month] * money
         while len(found) > 1 and not found[-1].any():
             found.pop()
         return found
@@ -126,6 +126,12 @@ class Breakdown:
         return whole
 
 
+def _months_touched(share: Array, money: Array) -> list[int]:
+    """The months on which any of the money falls; all of them where it is not known."""
+    known = np.isfinite(money).all()
+    return np.flatnonzero(share.any(axis=(1, 2))).tolist() if known else list(range(share.shape[0]))
+
+
 def _mean_by_month(share: Array, money: Array) -> Array:
     """The mean of what falls on each month: shape (plans, months)."""
     if share.shape[-1] == 1 or money.shape[-1] == 1:
@@ -152,6 +158,12 @@ def breakdown_of(evaluation: Evaluation) -> Breakdown:
             )
         )
     return Breakdown(tuple(parts), tuple(Month.of(context.start) for context in evaluation.contexts))
+
+
+@lru_cache(maxsize=256)
+def month_names(first: Month, count: int) -> tuple[str, ...]:
+    """So many months from the first, as they are written."""
+    return tuple(str(first + month) for month in range(count))
 
 
 def of_plan(rows: NDArray[Any], plan: int) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 
 import numpy as np
 
@@ -28,11 +29,11 @@ class Case:
     hourly: tuple[Mapping[str, float], float | None, list[str]] | None = None
     """An own accelerator-hour in parts, a rented one, and what is missing to know them, once they were asked."""
 
-    @property
+    @cached_property
     def context(self) -> Context:
         return self.evaluation.contexts[self.index]
 
-    @property
+    @cached_property
     def plan(self) -> Plan:
         return self.context.plan
 
@@ -50,7 +51,7 @@ class Case:
 
     def mean(self, name: str) -> float:
         """The mean over the samples; NaN where the plan has none of this name."""
-        return float(self.evaluation.samples_of(name, self.index).mean()) if self.has(name) else float("nan")
+        return self.evaluation.mean_of(name, self.index)
 
     def share_of_samples_above(self, name: str, limit: float) -> float:
         return float(np.mean(self.evaluation.samples_of(name, self.index) > limit)) if self.has(name) else 0.0

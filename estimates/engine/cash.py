@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimates.engine.breakdown import month_names
 from estimates.engine.case import Case
 from estimates.engine.sampling import Array
 from estimates.engine.summary import figure
@@ -35,7 +36,5 @@ def cash_flow(cases: Sequence[Case], offsets: Sequence[int]) -> list[dict[str, A
     first = cases[0].costs.first_months[cases[0].index] + -offsets[0]
     moved = np.flatnonzero((capital != 0) | (running != 0))
     last = int(moved[-1]) if moved.size else 0
-    return [
-        {"month": str(first + month), "capital": figure(capital[month]), "running": figure(running[month])}
-        for month in range(last + 1)
-    ]
+    months = zip(month_names(first, last + 1), capital.tolist(), running.tolist(), strict=False)
+    return [{"month": month, "capital": figure(bought), "running": figure(spent)} for month, bought, spent in months]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.vocabulary import CAUSES
-from estimates.engine.breakdown import Breakdown, Part, of_plan, total_of
+from estimates.engine.breakdown import Breakdown, Part, month_names, of_plan, total_of
 from estimates.engine.sampling import Array
 from estimates.engine.summary import Figures
 from estimates.engine.totals import BEHAVIOURS, COST_LINES
@@ -56,12 +56,12 @@ def cost_answer(costs: Breakdown, plan: int, figures: Mapping[str, Figures]) -> 
 
 def _months(costs: Breakdown, plan: int, figures: Mapping[str, Figures]) -> list[dict[str, Any]]:
     """The months from the first to the last that costs anything, each with its mean by line."""
-    first, by_line = costs.first_months[plan], costs.month_lines[plan]
+    by_line = costs.month_lines[plan]
     return [
         {
-            "month": str(first + month),
+            "month": name,
             **figures[f"/month/{month}"],
             "by_line": dict(zip(LINE_NAMES, by_line[month], strict=True)),
         }
-        for month in range(costs.months_shown[plan])
+        for month, name in enumerate(month_names(costs.first_months[plan], costs.months_shown[plan]))
     ]

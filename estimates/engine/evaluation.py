@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,8 @@ class Evaluation:
     """How many months the calendar shows."""
     plain_medians: dict[str, list[float]] = field(default_factory=dict)
     """Medians that were asked for, as plain numbers."""
+    plain_means: dict[str, list[float]] = field(default_factory=dict)
+    """The same of means over the samples."""
     turns: dict[int, list[Any]] = field(default_factory=dict)
     """What sensitivity turns of each plan, once it was asked."""
 
@@ -84,6 +87,18 @@ class Evaluation:
             self.plain_medians[name] = array.reshape(-1).tolist()
         numbers = self.plain_medians[name]
         return numbers[min(plan, len(numbers) - 1)]
+
+    def mean_of(self, name: str, plan: int) -> float:
+        """The mean of a quantity over the samples; NaN where it is not there."""
+        if name not in self.plain_means:
+            self.plain_means[name] = self.array_of(name).mean(axis=-1).tolist() if name in self.values else [np.nan]
+        numbers = self.plain_means[name]
+        return numbers[min(plan, len(numbers) - 1)]
+
+    @cached_property
+    def run_hours_of_a_year(self) -> Array:
+        """The mean of the accelerator-hours that fall in each of the first twelve months: shape (months, plans)."""
+        return (self.array_of("run_month_share")[:12] * self.array_of("total_accelerator_hours")).mean(axis=-1)
 
 
 def find_leaf(context: Context, name: str) -> Leaf | None:

@@ -155,11 +155,9 @@ def burst(case: Case) -> Answer | None:
 
 def _monthly_hours(case: Case) -> Any:
     """Mean accelerator-hours in each of the first twelve months."""
-    share = case.evaluation.samples_of("run_month_share", case.index)[:MONTHS]
-    hours = case.evaluation.samples_of("total_accelerator_hours", case.index)
     monthly = np.zeros(MONTHS)
-    for month in np.flatnonzero(share.any(axis=-1)):
-        monthly[month] = (share[month] * hours).mean()
+    hours = case.evaluation.run_hours_of_a_year
+    monthly[: len(hours)] = hours[:, min(case.index, hours.shape[1] - 1)]
     return monthly
 
 

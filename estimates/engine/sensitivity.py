@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ WITHOUT_CHOICE = ("calendar", "convention")
 LEAST_EFFECT = 1e-9
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """One figure that is turned; several leaves may hold it."""
 
     label: str
@@ -51,33 +49,39 @@ def sensitivity(evaluation: Evaluation, index: int, outcomes: Outcomes) -> list[
 
     Elasticity: by how many per cent the total moves when the input moves by one per cent.
     """
-    if not np.isfinite(evaluation.samples_of("total_cost", index)).all():
+    if not math.isfinite(evaluation.mean_of("total_cost", index)):
         return []
-    turns = turns_of(evaluation, index)
     totals = iter(outcomes.of("total_cost").tolist())
     base = next(totals)
-    figures = [figure for turn in turns for figure in _effect(turn, totals, base)]
-    plain = iter(rounded(np.array(figures)))
-    exact = iter(figures)
+    effects = [_effect(turn, totals, base) for turn in turns_of(evaluation, index)]
+    kept = [effect for effect in effects if _is_felt(effect, base)]
+    plain = iter(rounded(np.array([figure for effect in kept for figure in effect[1:]])))
     found = []
-    for turn in turns:
+    for label, *_figures in kept:
         low, high, elasticity, at_low, at_middle, at_high = islice(plain, 6)
-        from_low, from_high, moved, *_ends = effect = tuple(islice(exact, 6))
-        if not all(map(math.isfinite, effect)):
-            continue
-        if abs(from_high - from_low) <= LEAST_EFFECT * abs(base) and abs(moved) <= LEAST_EFFECT:
-            continue
         at = {"low": at_low, "middle": at_middle, "high": at_high}
-        found.append({"input": turn.label, "low": low, "high": high, "elasticity": elasticity, "at": at})
+        found.append({"input": label, "low": low, "high": high, "elasticity": elasticity, "at": at})
     return sorted(found, key=_rank)
 
 
-def _effect(turn: Turn, totals: Iterator[float], base: float) -> tuple[float, ...]:
+Effect = tuple[str, float, float, float, float, float, float]
+
+
+def _effect(turn: Turn, totals: Iterator[float], base: float) -> Effect:
     """The total at both ends and the elasticity, from the totals at the levels of a turn; and the ends."""
-    lower, higher, *ends = islice(totals, len(turn.levels))
-    low, high = ends or (base, base)
+    label, _places, at_low, at_middle, at_high = turn
+    lower, higher = next(totals), next(totals)
+    low, high = (base, base) if at_low == at_high else (next(totals), next(totals))
     elasticity = (higher - lower) / (2.0 * STEP * base) if base else 0.0
-    return low, high, elasticity, turn.low, turn.middle, turn.high
+    return label, low, high, elasticity, at_low, at_middle, at_high
+
+
+def _is_felt(effect: Effect, base: float) -> bool:
+    """Whether the total is known at both ends, and moves."""
+    _label, low, high, elasticity, *_ends = effect
+    if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(elasticity)):
+        return False
+    return abs(high - low) > LEAST_EFFECT * abs(base) or abs(elasticity) > LEAST_EFFECT
 
 
 def _rank(item: dict[str, Any]) -> tuple[float, float, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,8 +88,8 @@ def accelerators(case: Case) -> Answer | None:
         return None
     outcome = case.outcomes["accelerators"]
     limit = case.median("hours_to_deadline") / 24.0
-    days, loss = outcome.of("elapsed_days"), outcome.of("first_order_loss")
-    goodput, total, fits = (outcome.of(name) for name in ("goodput", "total_cost", "memory_fits"))
+    days, loss = (outcome.of(name).tolist() for name in ("elapsed_days", "first_order_loss"))
+    goodput, total, fits = (outcome.of(name).tolist() for name in ("goodput", "total_cost", "memory_fits"))
     rows = [
         {
             "count": count,
@@ -148,21 +148,22 @@ def checkpoint(case: Case) -> Answer | None:
         "interval_hours": figure(case.median("checkpoint_interval_hours")),
         "optimum_hours": figure(optimum),
         "acceptable_loss_hours": limit,
-        "curve": _curve(case, (optimum * factor for factor in INTERVALS)),
+        "curve": _curve(case, [optimum * factor for factor in INTERVALS]),
     }
 
 
-def _curve(case: Case, intervals: Iterable[float]) -> list[Answer]:
+def _curve(case: Case, intervals: Sequence[float]) -> list[Answer]:
     """The losses at each interval by Daly's run time, in money, and what storing every checkpoint would cost."""
     mtbf, recovery = case.median("cluster_mtbf_hours"), case.median("recovery_hours")
     stall = case.median("reliability__checkpoint_stall_hours")
     hours, elapsed = case.median("productive_accelerator_hours"), case.median("elapsed_hours")
     keeping = case.median("checkpoint_gb") * case.median("mean_kept_months") * case.median("price_hot_storage")
     rate, storage = case.median("hourly_rate"), figure(case.median("checkpoint_storage_cost"))
+    with np.errstate(over="ignore"):
+        again = mtbf * np.exp(recovery / mtbf)
+        walls = [float(again * np.expm1((interval + stall) / mtbf)) for interval in intervals]
     points = []
-    for interval in intervals:
-        with np.errstate(over="ignore"):
-            wall = float(mtbf * np.exp(recovery / mtbf) * np.expm1((interval + stall) / mtbf))
+    for interval, wall in zip(intervals, walls, strict=True):
         lost_hours = hours * (wall / interval - 1.0)
         points.append(
             {
@@ -200,14 +201,15 @@ def precision(case: Case) -> Answer | None:
     if spec is None or case.plan.task not in BUILDING or not np.isfinite(peak):
         return None
     chosen = peak_precision(case.plan)
+    at_one, rate = case.median("accelerator_hours") * peak, case.median("hourly_rate")
     rows = {}
     for name in spec.peaks:
         other = peak_of(spec, name)
         if other:
-            hours = case.median("accelerator_hours") * peak / other
+            hours = at_one / other
             rows[name] = {
                 "peak_tflops": figure(other),
                 "accelerator_hours": figure(hours),
-                "compute_money": figure(hours * case.median("hourly_rate")),
+                "compute_money": figure(hours * rate),
             }
     return {"chosen": chosen, "precisions": rows}
