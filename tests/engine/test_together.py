@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -51,6 +52,16 @@ def test_plans_computed_together_get_the_answers_that_each_gets_alone(path: Path
     together = estimate_many(plans, **books)
 
     assert together == [estimate(plan, **books) for plan in plans]
+
+
+@pytest.mark.parametrize("prices", [PRICES, PriceBook()], ids=["priced", "no prices"])
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.stem)
+def test_no_answer_holds_a_number_that_json_has_no_word_for(path: Path, prices: PriceBook) -> None:
+    plan = parse_plan(path.read_bytes())
+
+    answer = estimate(plan, prices=prices, accelerators=catalogue_for(plan), prices_on=TODAY, samples=SAMPLES)
+
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
 
 
 def test_a_plan_with_a_missing_price_keeps_what_is_known_beside_one_without() -> None:
