@@ -28,6 +28,7 @@ from teams import permissions
 from usage import changes, corrections, services
 from usage.formats.detection import FORMATS
 from usage.models import Import, RejectedRow, Source
+from usage.pipeline.work import LEASE
 from usage.sources import BY_HAND
 from web.forms import refuse
 from web.requests import PersonRequest
@@ -46,6 +47,8 @@ KINDS = {
     Import.Status.RUNNING: "info",
 }
 """The colour of each state."""
+QUIET_SECONDS = 15
+"""A worker that reads tells of itself more often than this."""
 
 
 class ImportFilter(forms.Form):
@@ -198,7 +201,14 @@ def progress_of(delivery: Import, now: datetime) -> dict[str, Any]:
         "rows_a_second": round(delivery.rows_read / seconds) if measured and delivery.rows_read else None,
         "left": duration_text(seconds / share - seconds) if measured and 0 < share < 1 else None,
         "taken": duration_text(seconds) if delivery.started_at else None,
+        "unheard": unheard_for(delivery, now) if is_reading else None,
     }
+
+
+def unheard_for(delivery: Import, now: datetime) -> str | None:
+    """How long nothing was heard of the worker that reads; None while it tells how far it is."""
+    seconds = (now - (delivery.lease_until - LEASE)).total_seconds() if delivery.lease_until else 0
+    return duration_text(seconds) if seconds >= QUIET_SECONDS else None
 
 
 def duration_text(seconds: float) -> str:

@@ -14,6 +14,7 @@ from tests.usage import factories
 from tests.usage.factories import deliver, focus
 from usage import services
 from usage.models import Import
+from usage.pipeline.work import LEASE
 from web.imports import duration_text, progress_of
 
 NOW = datetime(2026, 3, 6, 8, 0, tzinfo=UTC)
@@ -42,6 +43,15 @@ def test_no_rate_is_told_of_the_one_step_that_has_no_parts(running):
     told = progress_of(running, NOW + timedelta(seconds=10))
 
     assert (told["rows_a_second"], told["left"], told["taken"]) == (None, None, "10 s")
+
+
+@pytest.mark.django_db
+def test_a_worker_that_is_not_heard_of_is_told(running):
+    running.lease_until = NOW + LEASE
+
+    heard, unheard = (progress_of(running, NOW + timedelta(seconds=seconds))["unheard"] for seconds in (5, 20))
+
+    assert (heard, unheard) == (None, "20 s")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(42.4, "42 s"), (99, "99 s"), (180, "3 min"), (9000, "2.5 h")])

@@ -115,7 +115,8 @@ def test_a_running_import_stops_when_a_person_asks(stage, monkeypatch):
 
     monkeypatch.setattr(work.Work, "_swap", cancelled_in_between)
 
-    assert services.run_import(delivery.pk)["status"] == "cancelled"
+    answer = services.run_import(delivery.pk)
+    assert (answer["status"], answer["rows_read"], answer["rows_written"]) == ("cancelled", 1, 0)
     assert Record.objects.count() == 0
     assert staging_tables() == 0
 

@@ -303,7 +303,7 @@ class Work:
     def _end(self, status: str, **kept: Any) -> None:
         """Write the last state of the import."""
         delivery = self._delivery
-        if status in (Import.Status.REFUSED, Import.Status.WAITING):
+        if status in (Import.Status.REFUSED, Import.Status.WAITING, Import.Status.CANCELLED):
             kept = {**outcome.counts(self._reading, None), **kept}
         delivery.outcome = {**outcome.noted(self._notes), **kept}
         delivery.status = status
