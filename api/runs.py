@@ -217,7 +217,7 @@ class StateView(APIView):
 
 
 class LogView(APIView):
-    """Upload a log: W&B history, a TensorBoard event file, a metric of MLflow, a training log."""
+    """Upload a log: W&B history, a TensorBoard event file, a run of MLflow as a zip, a training log."""
 
     permission_classes = PERMISSIONS
     parser_classes = [MultiPartParser]

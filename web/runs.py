@@ -90,7 +90,7 @@ class RunForm(forms.Form):
 class LogForm(forms.Form):
     """A log of a run."""
 
-    file = forms.FileField(label=gettext_lazy("File"))
+    file = forms.FileField(label=gettext_lazy("File"), help_text=gettext_lazy("A run of MLflow: its folder as a zip."))
     format = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
 
     def __init__(self, *args: Any, **options: Any) -> None:

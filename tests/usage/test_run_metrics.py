@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zipfile
 from datetime import datetime
 from pathlib import Path
 
@@ -342,3 +343,101 @@ def test_the_published_scrape_has_two_measurements_and_one_blank(run):
     answer = taken(run, shared("usage/dcgm/dcgm_exporter_readme.prom"), at=at)
 
     assert (answer["points"], answer["warnings"]) == (2, {"blank_value": 1})
+
+
+# ---- folders and archives of MLflow
+
+
+def store(folder: Path, *runs: str) -> Path:
+    """A store of MLflow with some runs of an experiment, a model and a deleted run that are none of them."""
+    for run in runs:
+        written(folder, f"mlruns/0/{run}/metrics/loss", "1740816000000 3.5 10\n1740816060000 NaN 20\n")
+        written(folder, f"mlruns/0/{run}/params/gpus", "8")
+    written(folder, "mlruns/0/models/m-1/metrics/loss", "1740816000000 9 1\n")
+    written(folder, "mlruns/.trash/r0/metrics/loss", "1740816000000 9 1\n")
+    return folder / "mlruns"
+
+
+def archived(path: Path, folder: Path) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(folder.parent))
+    return path
+
+
+def test_a_store_of_mlflow_and_its_archive_give_the_one_run_inside(run, tmp_path):
+    whole = store(tmp_path, "r1")
+
+    answer = taken(run, whole)
+    again = taken(run, archived(tmp_path / "mlruns.zip", whole))
+
+    assert (answer["format"], answer["points"], again["points"], len(stored(run, "loss"))) == ("mlflow", 2, 2, 2)
+    run.refresh_from_db()
+    assert run.facts == {"gpus": "8"}
+
+
+def test_a_store_with_several_runs_is_refused_with_their_names(run, tmp_path):
+    with pytest.raises(FileRefused, match="0/r1, 0/r2"):
+        taken(run, store(tmp_path, "r1", "r2"))
+
+
+def test_an_archive_of_one_log_is_that_log(run, tmp_path):
+    folder = written(tmp_path, "one/history.jsonl", HISTORY).parent
+
+    assert taken(run, archived(tmp_path / "run.zip", folder))["format"] == "wandb"
+
+
+@pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "a/../../evil", "..\\evil"])
+def test_an_archive_with_a_name_that_leads_elsewhere_is_refused(run, tmp_path, name):
+    path = tmp_path / "run.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, HISTORY)
+
+    with pytest.raises(FileRefused, match="elsewhere"):
+        taken(run, path)
+
+    assert [file.name for file in tmp_path.iterdir()] == ["run.zip"]
+
+
+def test_an_archive_larger_than_metrics_are_is_given_up(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("usage.runs.logs.MOST_BYTES", 1_000_000)
+    path = tmp_path / "run.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metrics/loss", b"\0" * 50_000_000)
+
+    with pytest.raises(FileRefused, match="larger"):
+        taken(run, path)
+
+
+# ---- what no log should hold
+
+UGLY_LOGS = {
+    "a number beyond all": '{"_step": 1, "loss": 1%s, "mfu": 0.4}\n' % ("0" * 400),
+    "more digits than any": '{"_step": 1, "loss": 1}\n{"_step": 2, "loss": %s}\n' % ("9" * 5_000),
+    "half a character": '{"_step": 1, "\\ud800": 1.5}\n',
+    "NUL in a name": '{"_step": 1, "a\\u0000b": 1.5}\n',
+    "infinities": '{"_step": 1, "loss": Infinity, "mfu": "-inf"}\n',
+    "a step beyond all": "s:99999999999999999999 tel:1.5\ns:1 tel:1.5\n",
+    "a day that does not exist": " [2025-02-30 08:00:00] iteration 10/ 100 | lm loss: 9.1E+00 |\n",
+    "negative steps": '{"_step": -1, "loss": 1}\n{"_step": 1, "loss": 1}\n',
+    "deep": '{"_step": 1, "loss": 2}\n{"_step": 2, "x": ' + "[" * 100_000 + "\n",
+    "a mark and windows line ends": '\ufeff{"_step": 1, "loss": 2}\r\n\r\n{"_step": 2, "loss": 2}\r\n',
+    "the same key twice": '{"_step": 1, "loss": 2, "loss": 3}\n',
+    "a second cut line": '{"_step": 1, "loss": 2}\n{"_step": 2, "lo',
+}
+
+
+@pytest.mark.parametrize("text", UGLY_LOGS.values(), ids=UGLY_LOGS)
+def test_ugly_lines_are_counted_or_kept_and_break_nothing(run, tmp_path, text):
+    answer = taken(run, written(tmp_path, "log", text))
+
+    assert answer["points"] == RunMetric.objects.filter(run=run).count() >= 1
+    json.dumps(answer).encode()
+
+
+def test_a_line_without_an_end_is_refused(run, tmp_path):
+    path = written(tmp_path, "log", '{"_step": 1, "loss": 2}\n{"_step": 2, "note": "' + "x" * (17 << 20))
+
+    with pytest.raises(FileRefused, match="Line 2 is longer"):
+        taken(run, path)

@@ -18,6 +18,9 @@ UNIT = re.compile(r"(?:Usage|Use|Time) reported in (.+)", re.IGNORECASE)
 COLUMNS = {"cluster", "account", "login", "proper", "name", "used", "energy", "tres"}
 MINUTE_FACTORS = {"second": 1, "minute": 60, "hour": 3600}
 
+COUNT = re.compile(r"[0-9]{1,15}")
+"""More digits are no time that anybody used."""
+
 
 def recognise(sample: Sample) -> Recognition | None:
     """Never a recognition: a refusal that says what arrived, what its total is, and what to deliver instead."""
@@ -46,7 +49,7 @@ def _total(text: str, unit: str) -> str:
     """What the accounts' own rows add up to: rows without a login are totals of those with one."""
     totals = users = 0
     for line in _rows(text).splitlines():
-        numbers = [int(word) for word in line.split() if word.isdecimal()]
+        numbers = [int(word) for word in line.split() if COUNT.fullmatch(word)]
         if len(numbers) < 2:
             continue
         names = line.split()[: -len(numbers)]

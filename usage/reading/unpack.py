@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -176,10 +177,7 @@ class Delivery:
 
     def _members(self) -> Iterator[tuple[str, io.BufferedReader, Unpacked]]:
         with self.path.open("rb") as packed:
-            try:
-                archive = zipfile.ZipFile(packed)
-            except zipfile.BadZipFile as error:
-                raise FileRefused(_("The archive is damaged: %(error)s") % {"error": error}) from None
+            archive = opened_archive(packed)
             members = usable_members(archive)
             members = self._listed(members, archive)
             for member in members:
@@ -211,6 +209,14 @@ def read_manifest(file: IO[bytes]) -> bytes:
         return file.read(MOST_OF_A_MANIFEST)
     except BROKEN as error:
         raise damaged(error) from None
+
+
+def opened_archive(packed: IO[bytes]) -> zipfile.ZipFile:
+    """An archive to look into; one whose list of members is damaged, or of a kind nobody here reads, is refused."""
+    try:
+        return zipfile.ZipFile(packed)
+    except (*BROKEN, NotImplementedError, ValueError, struct.error) as error:
+        raise FileRefused(_("The archive is damaged: %(error)s") % {"error": error}) from None
 
 
 def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:

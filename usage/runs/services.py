@@ -22,8 +22,10 @@ from teams.models import Project, User
 from ..formats.metrics.contract import Log, Point
 from ..formats.metrics.detection import detect
 from ..reading.faults import FileRefused
+from ..reading.text import storable
 from . import queries
 from .attempts import Attempts, Series
+from .logs import opened_log
 from .models import Run
 
 BATCH = 5_000
@@ -127,16 +129,17 @@ def run_named(slug: str) -> Run:
 def import_metrics(
     run: Run, *, by: User | None, path: Path, format: str = "", at: datetime | None = None
 ) -> dict[str, Any]:
-    """Take in the metrics of a file or folder, all or none, and answer in the shape of the contract.
+    """Take in the metrics of a file, a folder or an archive, all or none, and answer in the shape of the contract.
 
     The same file again changes nothing; a file that has grown adds what is new. `at` is the time of a file that has
     none of its own.
     """
     locked = locked_run(run)
     check_may_report(locked, by)
-    known, reason = detect(path, format)
-    log = Log(path, at=at)
-    taken = _take_in(locked, known.read(log), log)
+    with opened_log(path) as found:
+        known, reason = detect(found, format)
+        log = Log(found, at=at)
+        taken = _take_in(locked, known.read(log), log)
     if not taken.attempts.series:
         raise FileRefused(_("The file holds no metric."), column="format", value=known.slug)
     _keep_facts(locked, log.facts)
@@ -230,7 +233,7 @@ def _sound(points: Iterator[Point], log: Log) -> Iterator[Point]:
             if point.step > step and point.value < before:
                 log.ignore("tokens_fell", f"{point.step}: {point.value}")
                 continue
-        yield point._replace(name=point.name[:LONGEST_NAME].replace("\0", "\u2400"))
+        yield point._replace(name=storable(point.name[:LONGEST_NAME]))
 
 
 def _batches(points: Iterator[Point]) -> Iterator[list[Point]]:

@@ -10,12 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from django.utils.translation import gettext as _
+
+from ...reading.faults import FileRefused
 from ...reading.notes import Notes
+from ...reading.text import storable
 
 HEAD = 1 << 16
 NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
 NOT_FINITE = frozenset(["nan", "-nan", "inf", "+inf", "-inf", "infinity", "+infinity", "-infinity"])
 MOST_STEPS = 1 << 62
+LONGEST_LINE = 16 << 20
 
 
 class Point(NamedTuple):
@@ -39,7 +44,7 @@ class Log:
 
     def ignore(self, kind: str, detail: str = "") -> None:
         """Count a record that holds no metric."""
-        self.notes.warn(kind, detail=detail[:200])
+        self.notes.warn(kind, detail=storable(detail[:200]))
 
     @property
     def ignored(self) -> int:
@@ -74,7 +79,10 @@ def number_of(value: Any) -> tuple[bool, float | None]:
     if isinstance(value, bool) or value is None:
         return False, None
     if isinstance(value, int | float):
-        return True, float(value) if math.isfinite(value) else None
+        try:
+            return True, float(value) if math.isfinite(value) else None
+        except OverflowError:
+            return True, None
     text = str(value).strip()
     if text.casefold() in NOT_FINITE:
         return True, None
@@ -103,6 +111,11 @@ def moment(seconds: float | None) -> datetime | None:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a text, broken bytes replaced."""
+    """The lines of a text, broken bytes replaced. A line without an end is refused before it fills the memory."""
     with path.open(encoding="utf-8-sig", errors="replace", newline=None) as file:
-        yield from file
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) >= LONGEST_LINE:
+                raise FileRefused(_("Line %(line)s is longer than any line of a log.") % {"line": number})
+            yield line

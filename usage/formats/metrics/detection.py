@@ -32,6 +32,8 @@ def detect(path: Path, wanted: str = "") -> tuple[MetricFormat, str]:
                 _("There is no format %(slug)s.") % {"slug": wanted},
                 faults=[Fault("format", wanted, _("is no format"), slugs)],
             )
+        if path.is_dir() and chosen is not mlflow.FORMAT:
+            raise FileRefused(_("Only a run of MLflow is a folder."), column="format", value=wanted)
         return chosen, _("chosen by hand")
     head = head_of(path)
     for known in FORMATS:

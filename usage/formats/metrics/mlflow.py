@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ...reading.text import storable
 from .contract import Head, Log, MetricFormat, Point, lines_of, moment, number_of
 
 LINE = re.compile(r"([0-9]{12,14}) (\S+) ([0-9]{1,18})(?: .*)?")
@@ -51,12 +52,18 @@ def _series(log: Log, path: Path, name: str) -> Iterator[Point]:
 def facts_of(folder: Path) -> dict[str, str]:
     """Parameters and tags: one small file each."""
     return {
-        path.name: path.read_text(encoding="utf-8", errors="replace").strip()[:LONGEST_FACT]
+        path.name: beginning_of(path)
         for kind in FACT_FOLDERS
         if (folder / kind).is_dir()
         for path in sorted((folder / kind).iterdir())
         if path.is_file() and not path.is_symlink()
     }
+
+
+def beginning_of(path: Path) -> str:
+    """What a small text says; of a large one the beginning."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return storable(file.read(LONGEST_FACT).strip())
 
 
 FORMAT = MetricFormat("mlflow", "MLflow file store", recognise, read)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from ...reading.faults import FileRefused
 from .contract import Head, Log, MetricFormat, Point, lines_of, moment, number_of
 
-SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[0-9]+))?")
+SAMPLE = re.compile(r"([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+(-?[0-9]{1,15}))?")
 LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 BLANK_INT32, BLANK_INT64 = (2147483632, 2147483647), 9223372036854775792
 CARD_LABELS = ("UUID", "uuid", "gpu", "device")

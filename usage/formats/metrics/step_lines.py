@@ -46,38 +46,54 @@ def read(log: Log) -> Iterator[Point]:
         line = raw.strip()
         match _kind(line):
             case "llm.c":
-                yield from _pairs(LLM_C, line)
+                yield from _pairs(log, LLM_C, line)
             case "nanogpt":
-                yield from _pairs(NANOGPT, line)
+                yield from _pairs(log, NANOGPT, line)
             case "megatron":
                 yield from _megatron(log, line)
             case "mlperf":
                 yield from _mlperf(log, line)
 
 
-def _pairs(pattern: re.Pattern[str], line: str) -> Iterator[Point]:
+def _pairs(log: Log, pattern: re.Pattern[str], line: str) -> Iterator[Point]:
     match = pattern.fullmatch(line)
     if match is None:
         return
+    step = step_of(match.group(1))
+    if step is None:
+        log.ignore("no_step", line)
+        return
     for name, value, unit in PAIR.findall(match.group(2)):
-        yield Point(f"{name}_{unit}" if unit else name, int(match.group(1)), None, number_of(value)[1])
+        yield Point(f"{name}_{unit}" if unit else name, step, None, number_of(value)[1])
 
 
 def _megatron(log: Log, line: str) -> Iterator[Point]:
     match = MEGATRON.search(line)
     if match is None:
         return
-    clock, step, rest = match.groups()
-    at = datetime.fromisoformat(clock).replace(tzinfo=UTC) if clock else None
+    clock, step_text, rest = match.groups()
+    step = step_of(step_text)
+    if step is None:
+        log.ignore("no_step", line)
+        return
+    at = _moment_of(clock) if clock else None
     for part in rest.split("|"):
         name, colon, text = part.rpartition(":")
         if not colon:
             continue
         known, number = number_of(text)
         if known:
-            yield Point(name.strip(), int(step), at, number)
+            yield Point(name.strip(), step, at, number)
         else:
             log.ignore("no_number", part.strip())
+
+
+def _moment_of(clock: str) -> datetime | None:
+    """The time in front of a line; None where there is no such day or hour."""
+    try:
+        return datetime.fromisoformat(clock).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _mlperf(log: Log, line: str) -> Iterator[Point]:
