@@ -24,7 +24,7 @@ class FeedSerializer(serializers.ModelSerializer):
     class Meta:
         model = Feed
         fields = [
-            "kind", "path", "pattern", "every_minutes", "daily_at", "time_zone", "is_on",
+            "kind", "path", "pattern", "folder_is_one", "every_minutes", "daily_at", "time_zone", "is_on",
             "next_look_at", "last_look_at", "last_error", "last_seen", "last_taken", "files",
         ]  # fmt: skip
 
@@ -37,6 +37,7 @@ class NewFeed(serializers.Serializer):
     kind = serializers.ChoiceField(Feed.Kind.choices)
     path = serializers.CharField(max_length=500, required=False, default="", allow_blank=True)
     pattern = serializers.CharField(max_length=200, required=False, default="*")
+    folder_is_one = serializers.BooleanField(required=False, default=False)
     every_minutes = serializers.IntegerField(required=False, allow_null=True, default=None)
     daily_at = serializers.TimeField(required=False, allow_null=True, default=None)
     time_zone = serializers.CharField(max_length=64, required=False, default="UTC")

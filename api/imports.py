@@ -21,6 +21,7 @@ from api.scopes import HasScope
 from overruns import tasks
 from usage import services
 from usage.models import Import, Source
+from usage.pipeline.packing import NamedFile
 
 PAGE = 50
 PERMISSIONS = [*APIView.permission_classes, HasScope]
@@ -63,7 +64,11 @@ class ImportAnswer(serializers.Serializer):
 
 class Upload(serializers.Serializer):
     source = serializers.SlugField()  # type: ignore[assignment]
-    file = serializers.FileField(allow_empty_file=True)
+    file = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True),
+        allow_empty=False,
+        help_text=_("Several files are taken as the parts of one delivery."),
+    )
     format = serializers.CharField(required=False, default="", allow_blank=True)
     settings = serializers.JSONField(required=False, default=dict)
 
@@ -104,9 +109,8 @@ class ImportsView(APIView):
         form.is_valid(raise_exception=True)
         given = form.validated_data
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=given["source"])
-        return received(
-            request, source, given["file"].name, given["file"], format=given["format"], settings=given["settings"]
-        )
+        parts = [(file.name, file) for file in given["file"]]
+        return received(request, source, parts, format=given["format"], settings=given["settings"])
 
 
 class FilesView(APIView):
@@ -127,23 +131,20 @@ class FilesView(APIView):
         source = get_object_or_404(Source.objects.visible_to(request.user), slug=slug)
         asked = request.query_params
         settings = {name: value for name, value in asked.items() if name not in ("name", "format")}
-        stream = body_of(request)
-        return received(
-            request, source, asked.get("name") or slug, stream, format=asked.get("format", ""), settings=settings
-        )
+        parts = [(asked.get("name") or slug, body_of(request))]
+        return received(request, source, parts, format=asked.get("format", ""), settings=settings)
 
 
 def received(
-    request: SignedInRequest, source: Source, name: str, stream: Any, *, format: str, settings: dict[str, Any]
+    request: SignedInRequest, source: Source, parts: list[NamedFile], *, format: str, settings: dict[str, Any]
 ) -> Response:
-    """Keep the file, queue its import, start the worker."""
+    """Keep the file, or the parts of one delivery; queue the import, start the worker."""
     key = request.headers.get("Idempotency-Key", "")
     check_key(key)
-    delivery = services.receive_file(
+    delivery = services.receive_files(
         source=source,
         by=request.user,
-        name=name,
-        stream=stream,
+        parts=parts,
         format=format,
         settings=settings,
         idempotency_key=key,

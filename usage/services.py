@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any
 
@@ -21,6 +21,7 @@ from .delivery import OF_THE_DELIVERY, OF_THE_SOURCE, read_settings
 from .formats.detection import format_named
 from .models import Import, Meaning, Scope, Source
 from .pipeline import files, outcome
+from .pipeline.packing import NamedFile, as_one
 from .pipeline.work import LEASE, Work, hold_import, let_go
 from .rules import split_again
 from .sources import BY_HAND
@@ -107,6 +108,12 @@ def receive_file(
     return queue_kept(
         source=source, by=by, name=name, kept=kept, settings=given, idempotency_key=idempotency_key, now=now
     )
+
+
+def receive_files(*, source: Source, by: User | None, parts: Sequence[NamedFile], **given: Any) -> Import:
+    """As `receive_file`, of one file or of several that are the parts of one delivery: one import of them all."""
+    with as_one(parts) as (name, stream):
+        return receive_file(source=source, by=by, name=name, stream=stream, **given)
 
 
 @transaction.atomic

@@ -51,6 +51,11 @@ class FeedForm(forms.Form):
     pattern = forms.CharField(
         label=gettext_lazy("File names"), max_length=200, initial="*", help_text=gettext_lazy("Such as *.csv.gz")
     )
+    folder_is_one = forms.BooleanField(
+        label=gettext_lazy("The files of a folder are the parts of one delivery"),
+        required=False,
+        help_text=gettext_lazy("Of exports in parts without a manifest. They wait until none of them changes."),
+    )
     every_minutes = forms.IntegerField(
         label=gettext_lazy("Look every (minutes)"), required=False, min_value=1, max_value=43_200
     )
@@ -73,7 +78,7 @@ def first_values(source: Source, feed: Feed | None) -> dict[str, Any]:
     if feed is None:
         zone = source.settings.get("timezone") or Organisation.current().time_zone
         return {"time_zone": zone, "every_minutes": 60, "pattern": "*", "is_on": True}
-    names = ("kind", "path", "pattern", "every_minutes", "daily_at", "time_zone", "is_on")
+    names = ("kind", "path", "pattern", "folder_is_one", "every_minutes", "daily_at", "time_zone", "is_on")
     return {name: getattr(feed, name) for name in names}
 
 

@@ -26,6 +26,22 @@ class NumberField(forms.DecimalField):
         return super().to_python(value)
 
 
+class FilesInput(forms.FileInput):
+    """A choice of files, one or several."""
+
+    allow_multiple_selected = True
+
+
+class FilesField(forms.FileField):
+    """One file or several, always as a list."""
+
+    widget = FilesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[Any]:
+        one = super().clean
+        return [one(file, initial) for file in data] if isinstance(data, list) and data else [one(None, initial)]
+
+
 class MoneyField(forms.DecimalField):
     """An amount in plain digits; thousands separators and blanks are understood."""
 

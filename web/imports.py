@@ -30,7 +30,7 @@ from usage.formats.detection import FORMATS
 from usage.models import Import, RejectedRow, Source
 from usage.pipeline.work import LEASE
 from usage.sources import BY_HAND
-from web.forms import refuse
+from web.forms import FilesField, refuse
 from web.requests import PersonRequest
 
 GENERIC = "generic-csv"
@@ -76,7 +76,11 @@ class DeliveryForm(forms.Form):
     source = forms.ModelChoiceField(
         Source.objects.none(), label=pgettext_lazy("of usage", "Source"), to_field_name="slug", empty_label=None
     )
-    file = forms.FileField(label=gettext_lazy("File"), allow_empty_file=True)
+    file = FilesField(
+        label=gettext_lazy("File"),
+        allow_empty_file=True,
+        help_text=gettext_lazy("Several files are taken as the parts of one delivery."),
+    )
     format = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
     billing_period = forms.CharField(
         label=gettext_lazy("Billing month, where the file says none"),
@@ -151,11 +155,10 @@ def import_new(request: PersonRequest) -> HttpResponse:
 
 def receive(request: PersonRequest, form: DeliveryForm) -> Import:
     given = form.cleaned_data
-    delivery = services.receive_file(
+    delivery = services.receive_files(
         source=given["source"],
         by=request.user,
-        name=given["file"].name,
-        stream=given["file"],
+        parts=[(file.name, file) for file in given["file"]],
         format=given["format"],
         settings=form.settings(),
     )

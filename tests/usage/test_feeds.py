@@ -310,3 +310,80 @@ def test_daily_stays_at_its_hour_when_clocks_change():
 def test_a_schedule_is_every_so_often_or_daily(stage, root, schedule):
     with pytest.raises(DomainError, match="schedule"):
         services.set_feed(factories.source(), by=stage.operator, kind="folder", path="", now=NOW, **schedule)
+
+
+# ---- the files of a folder as one delivery
+
+
+@pytest.fixture
+def exports(stage, root) -> Feed:
+    return services.set_feed(
+        factories.source(),
+        by=stage.operator,
+        kind="folder",
+        path="cloud",
+        every_minutes=60,
+        now=NOW,
+        pattern="*.csv",
+        folder_is_one=True,
+    )
+
+
+def export(root: Path, month: str, **parts: str) -> Path:
+    folder = root / "cloud" / month
+    folder.mkdir(exist_ok=True)
+    for name, cost in parts.items():
+        (folder / f"{name}.csv").write_bytes(focus({"ResourceId": name, "BilledCost": cost}))
+    return folder
+
+
+def run_all() -> list[str]:
+    queued = list(Import.objects.filter(status="queued").order_by("pk"))
+    return [usage.run_import(delivery.pk)["totals"]["USD"]["billed"] for delivery in queued]
+
+
+def test_the_files_of_each_folder_are_one_delivery_when_all_stand_still(exports, root):
+    export(root, "03", one="10", two="20")
+
+    assert services.look(exports.pk, now=NOW) == 0
+    export(root, "03", three="30")
+    early = services.look(exports.pk, now=LATER)
+    waiting = states(exports)
+    late = services.look(exports.pk, now=LATER + timedelta(minutes=1))
+
+    assert (early, late) == (0, 1)
+    assert waiting == {"03/one.csv": "waiting", "03/two.csv": "waiting", "03/three.csv": "settling"}
+    assert Import.objects.get().name == "03.zip"
+    assert run_all() == ["60"]
+
+
+def test_a_folder_in_which_a_file_changed_is_delivered_again_as_a_whole(exports, root):
+    export(root, "03", one="10", two="20")
+    look_twice(exports)
+    run_all()
+
+    export(root, "03", two="25")
+    services.look(exports.pk, now=MUCH_LATER)
+    services.look(exports.pk, now=MUCH_LATER + timedelta(hours=2))
+
+    assert run_all() == ["35"]
+    assert services.look(exports.pk, now=MUCH_LATER + timedelta(hours=4)) == 0
+
+
+def test_a_marker_says_that_a_folder_is_complete(exports, root):
+    (export(root, "03", one="10", two="20") / "_SUCCESS").touch()
+
+    assert services.look(exports.pk, now=NOW) == 1
+
+
+def test_files_that_add_to_each_other_are_never_delivered_as_a_folder(stage, root):
+    with pytest.raises(DomainError, match="add to each other"):
+        services.set_feed(
+            factories.source(meaning="append"),
+            by=stage.operator,
+            kind="folder",
+            path="cloud",
+            every_minutes=60,
+            now=NOW,
+            folder_is_one=True,
+        )

@@ -17,13 +17,6 @@ OLD = {"ChargePeriodStart": "2026-03-05T00:00:00Z", "ChargePeriodEnd": "2026-03-
 TAGGED = [{"field": "tag", "operator": "equals", "values": ["foundation"], "tag": "team"}]
 
 
-@pytest.fixture
-def no_worker(monkeypatch):
-    """Work stays queued; the test runs it itself."""
-    monkeypatch.setattr("overruns.tasks.import_soon", lambda import_id: None)
-    monkeypatch.setattr("overruns.tasks.judge_soon", lambda: None)
-
-
 def page_of(client, name: str, *args, **query) -> str:
     answer = client.get(reverse(name, args=args), query)
     assert answer.status_code == 200

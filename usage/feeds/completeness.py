@@ -28,7 +28,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Files that are delivered as one: a file alone, or the parts that a manifest names."""
+    """Files that are delivered as one: a file alone, the parts that a manifest names, or the files of a folder."""
 
     name: str
     files: tuple[Found, ...]
@@ -57,21 +57,26 @@ def judge(
     pattern: str,
     appears_whole: bool,
     now: datetime,
+    folder_is_one: bool = False,
 ) -> Judged:
     """What of the files may be taken now.
 
     `manifests` holds what the manifests say that have settled themselves. A file is complete where the place shows
     only whole files, where a marker says so (`NAME.done`, `_SUCCESS` in its folder, a manifest with its size), or where
-    it stood unchanged for a while between two looks.
+    it stood unchanged for a while between two looks. Where the files of a folder are one delivery, all of them must be
+    complete, and stand still even in a place that shows only whole files: the last may not be there yet.
     """
     known = {file.name: file for file in files}
     judged = Judged(markers={name for name in known if is_marker(name)})
     complete = {
         name
         for name, file in known.items()
-        if appears_whole or is_said_complete(name, known) or has_settled(file, seen.get(name), now)
+        if (appears_whole and not folder_is_one)
+        or is_said_complete(name, known)
+        or has_settled(file, seen.get(name), now)
     }
     in_manifests: set[str] = set()
+    folders: dict[str, list[Found]] = {}
     for manifest in sorted(manifests):
         judge_parts(manifest, manifests[manifest], known, complete, in_manifests, judged)
     for name, file in known.items():
@@ -82,12 +87,28 @@ def judge(
             continue
         elif name.lower().endswith(UNFINISHED):
             judged.waiting[name] = _("its name says that it is still being written")
+        elif folder_is_one:
+            folders.setdefault(name.rpartition("/")[0], []).append(file)
         elif name in complete:
             judged.bundles.append(Bundle(name, (file,)))
         else:
             judged.settling.add(name)
+    for folder, together in folders.items():
+        judge_folder(folder, together, complete, judged)
     judged.bundles.sort(key=lambda bundle: (max(file.modified for file in bundle.files), bundle.name))
     return judged
+
+
+def judge_folder(folder: str, together: list[Found], complete: set[str], judged: Judged) -> None:
+    """The files of one folder go together, when all of them are complete."""
+    unsettled = {file.name for file in together} - complete
+    if not unsettled:
+        judged.bundles.append(Bundle(folder or "files", tuple(sorted(together, key=lambda file: file.name))))
+        return
+    judged.settling |= unsettled
+    for file in together:
+        if file.name not in unsettled:
+            judged.waiting[file.name] = _("waits for the others of its folder")
 
 
 def judge_parts(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from datetime import datetime, time, timedelta
 from typing import IO
@@ -20,8 +19,9 @@ from teams import activity, permissions
 from teams.models import User
 
 from .. import services as usage
-from ..models import Feed, FeedFile, Import, Source
+from ..models import Feed, FeedFile, Import, Meaning, Source
 from ..pipeline import files
+from ..pipeline.packing import pack
 from ..reading import manifest
 from . import completeness
 from .bucket import Bucket, configured_store
@@ -62,6 +62,7 @@ def set_feed(
     daily_at: time | None = None,
     time_zone: str = "UTC",
     is_on: bool = True,
+    folder_is_one: bool = False,
 ) -> Feed:
     """Say where a source's files appear and when to look. The first look is at once."""
     locked = Source.objects.select_for_update(no_key=True).get(pk=source.pk)
@@ -74,6 +75,9 @@ def set_feed(
             faults=[Fault("kind", kind, _("has no root"), ", ".join(kinds_that_are_on()))],
         )
     path_below(path)
+    if folder_is_one and locked.meaning == Meaning.APPEND:
+        message = _("Files of this source add to each other, so each is a delivery of its own.")
+        raise DomainError(message, faults=[Fault("folder_is_one", True, message)])
     check_schedule(every_minutes, daily_at, time_zone)
     feed, _made = Feed.objects.update_or_create(
         source=locked,
@@ -81,6 +85,7 @@ def set_feed(
             "kind": kind,
             "path": path.strip().rstrip("/"),
             "pattern": pattern.strip() or "*",
+            "folder_is_one": folder_is_one,
             "every_minutes": every_minutes,
             "daily_at": daily_at,
             "time_zone": time_zone,
@@ -226,6 +231,7 @@ class Look:
             pattern=self._feed.pattern,
             appears_whole=self._place.appears_whole,
             now=self._now,
+            folder_is_one=self._feed.folder_is_one and self._feed.source.meaning != Meaning.APPEND,
         )
 
     def _read_whole(self, file: Found) -> bytes:
@@ -308,18 +314,18 @@ class Look:
             self._check_whole(bundle.files[0], kept.size)
             return kept
         with tempfile.TemporaryFile(dir=files.ready_folder()) as packed:
-            self._pack(bundle, packed)
+            pack(((file.name, self._whole(file)) for file in bundle.files), packed)
             packed.seek(0)
             return files.keep(self._blocks(packed))
 
-    def _pack(self, bundle: Bundle, packed: IO[bytes]) -> None:
-        """The parts in one archive, the same bytes whenever the parts are the same."""
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
-            for file in bundle.files:
-                member = zipfile.ZipInfo(file.name, (1980, 1, 1, 0, 0, 0))
-                with self._place.open(file) as stream, archive.open(member, "w", force_zip64=True) as target:
-                    size = sum(target.write(block) for block in self._blocks(stream))
-                self._check_whole(file, size)
+    def _whole(self, file: Found) -> Iterator[bytes]:
+        """The blocks of a part, which must be as many bytes as were seen."""
+        size = 0
+        with self._place.open(file) as stream:
+            for block in self._blocks(stream):
+                size += len(block)
+                yield block
+        self._check_whole(file, size)
 
     def _check_whole(self, file: Found, size: int) -> None:
         if size != file.size:

@@ -41,6 +41,11 @@ class Feed(models.Model):
     kind = models.CharField(_("kind"), max_length=10, choices=Kind.choices)
     path = models.CharField(_("path below the root"), max_length=500, blank=True)
     pattern = models.CharField(_("file names"), max_length=200, default="*")
+    folder_is_one = models.BooleanField(
+        _("the files of a folder are parts of one delivery"),
+        default=False,
+        help_text=_("Delivered together when none of them changes any more; again as a whole when one does."),
+    )
     every_minutes = models.PositiveIntegerField(_("every (minutes)"), null=True, blank=True)
     daily_at = models.TimeField(_("daily at"), null=True, blank=True)
     time_zone = models.CharField(_("time zone"), max_length=64, default="UTC")

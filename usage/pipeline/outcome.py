@@ -168,6 +168,7 @@ def answer(delivery: Import) -> dict[str, Any]:
         "import": delivery.pk,
         "source": delivery.source.slug,
         "format": delivery.format,
+        "meaning": delivery.meaning,
         "status": delivery.status,
         **EMPTY,
         **kept,

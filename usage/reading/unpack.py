@@ -181,8 +181,6 @@ class Delivery:
             members = usable_members(archive)
             members = self._listed(members, archive)
             for member in members:
-                if member.flag_bits & 1:
-                    raise FileRefused(_("The archive is locked with a password."), value=member.filename)
                 yield self._part(member.filename, opened_member(archive, member), packed)
 
     def _listed(self, members: list[zipfile.ZipInfo], archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -220,7 +218,9 @@ def opened_archive(packed: IO[bytes]) -> zipfile.ZipFile:
 
 
 def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    """A member to read; one whose entry is damaged, or packed in a way nobody here reads, refuses the file."""
+    """A member to read; one that is locked, damaged, or packed in a way nobody here reads, refuses the file."""
+    if member.flag_bits & 1:
+        raise FileRefused(_("The archive is locked with a password."), value=member.filename)
     try:
         return archive.open(member)
     except NotImplementedError:

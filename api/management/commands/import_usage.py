@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from api import judging
 from core.errors import DomainError
 from usage import services
-from usage.models import Import, Source
+from usage.models import Import, Meaning, Source
 
 DONE = (Import.Status.LIVE, Import.Status.UNCHANGED)
 
@@ -28,6 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("--create", action="store_true", help="make the source if it is not there")
         parser.add_argument("--format", default="", metavar="F")
         parser.add_argument("--setting", action="append", default=[], metavar="K=V", dest="pairs")
+        parser.add_argument(
+            "--together", action="store_true", help="the files are the parts of one delivery: one import, one answer"
+        )
         parser.add_argument("--no-judge", action="store_true", help="leave the budget lines to the worker")
         parser.add_argument("--json", action="store_true", help="one JSON value per line")
 
@@ -36,19 +40,22 @@ class Command(BaseCommand):
         missing = [name for name in options["files"] if not Path(name).is_file()]
         if missing:
             raise CommandError(_("There is no file %(name)s.") % {"name": ", ".join(missing)}, returncode=2)
-        answers = [self._import(name, settings, options) for name in options["files"]]
+        names: list[str] = options["files"]
+        deliveries = [names] if options["together"] else [[name] for name in names]
+        answers = [self._import(parts, settings, options) for parts in deliveries]
+        self._warn_of_parts(answers)
         if any(answer["status"] not in DONE for answer in answers):
             sys.exit(1)
 
-    def _import(self, name: str, settings: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
+    def _import(self, names: list[str], settings: dict[str, str], options: dict[str, Any]) -> dict[str, Any]:
+        name = ", ".join(names)
         try:
             source = self._source(options, settings)
-            with Path(name).open("rb") as stream:
-                delivery = services.receive_file(
+            with ExitStack() as opened:
+                delivery = services.receive_files(
                     source=source,
                     by=None,
-                    name=Path(name).name,
-                    stream=stream,
+                    parts=[(part, opened.enter_context(Path(part).open("rb"))) for part in names],
                     format=options["format"],
                     settings=settings,
                 )
@@ -60,6 +67,18 @@ class Command(BaseCommand):
                 self._judge()
         self._say(answer, options["json"])
         return answer
+
+    def _warn_of_parts(self, answers: list[dict[str, Any]]) -> None:
+        """Where a statement took the place of one that came in the same call: were they parts of one?"""
+        seen: dict[str, str] = {}
+        for answer in answers:
+            if answer.get("meaning") != Meaning.STATEMENT:
+                continue
+            for scope in {*answer["scopes"], *(change["scope"] for change in answer.get("held_changes", []))}:
+                if scope in seen and answer["status"] != Import.Status.UNCHANGED:
+                    message = _("%(file)s takes the place of %(earlier)s in %(scope)s. Parts of one bill: --together.")
+                    self.stderr.write(message % {"file": answer["file"], "scope": scope, "earlier": seen[scope]})
+                seen[scope] = answer["file"]
 
     def _source(self, options: dict[str, Any], settings: dict[str, str]) -> Source:
         slug = options["source"]
