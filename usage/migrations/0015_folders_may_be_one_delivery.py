@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('usage', '0013_cards_are_reserved_too'),
+        ('usage', '0014_hours_without_a_price_have_an_index'),
     ]
 
     operations = [
