@@ -303,8 +303,9 @@ class EpisodeQuerySet(models.QuerySet["Episode"]):
 
 
 class Episode(models.Model):
-    """Days in a row on which a cost or a quantity was out of the ordinary; or a month with too much cost without a
-    project or without tags. Told once."""
+    """Days in a row on which a cost or a quantity was out of the ordinary; a month with too much cost without a project
+    or without tags; or more interruptions of a project, or of the cluster that `sku` names, than its cards' mean time
+    between failures predicts. Told once."""
 
     class Kind(models.TextChoices):
         MONEY = "money", _("cost")
@@ -312,8 +313,9 @@ class Episode(models.Model):
         UNALLOCATED = "unallocated", _("without a project")
         UNTAGGED = "untagged", _("without tags")
         UNHEARD = "unheard", _("warnings reach nobody")
+        INTERRUPTIONS = "interruptions", _("interruptions")
 
-    kind = models.CharField(max_length=12, choices=Kind.choices)
+    kind = models.CharField(max_length=13, choices=Kind.choices)
     project = models.ForeignKey(Project, models.CASCADE, null=True, related_name="episodes")
     category = models.CharField(max_length=20, blank=True)
     sku = models.CharField(max_length=300, blank=True)

@@ -20,6 +20,7 @@ from . import services
 from .abnormal import watch_growth
 from .audit import run_audit
 from .guards import judge_guards
+from .interruptions import watch_interruptions
 from .models import Guard
 from .silence import watch_lines
 from .unheard import watch_listeners
@@ -75,6 +76,7 @@ def audit_everything() -> None:
 @shared_task
 def watch_for_growth() -> None:
     watch_growth(now=timezone.now())
+    watch_interruptions(now=timezone.now())
 
 
 @shared_task

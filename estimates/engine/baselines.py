@@ -230,12 +230,21 @@ FIXED: Mapping[str, Known] = {
 }
 
 
+def _published_mtbf(accelerator: str) -> Known:
+    return MTBF.get(family(accelerator), ANY_MTBF)
+
+
+def published_mtbf(accelerator: str) -> float:
+    """The median of the published accelerator-hours between failures of a kind of card, by its short name."""
+    return _published_mtbf(accelerator).value.typical
+
+
 def published(path: str, plan: Plan, *, succeeds: bool = False) -> Known | None:
     """The published figure for an input of this plan; `succeeds` where its predecessor is a finished project."""
     if path in ("compute.paid_mfu", "compute.mfu"):
         return published_paid_mfu(plan)
     if path == "reliability.accelerator_mtbf_hours":
-        return MTBF.get(family(plan.text("compute.accelerator") or ""), ANY_MTBF)
+        return _published_mtbf(plan.text("compute.accelerator") or "")
     if path == "experiments.ratio":
         ratio = AFTER_A_PREDECESSOR if succeeds else EXPERIMENTS.get(plan.task)
         return Known(ratio, NO_HISTORY) if ratio else None
