@@ -62,6 +62,8 @@ class Settings:
     cluster: str = ""
     rate_card: Mapping[str, str] = field(default_factory=dict)
     """Partition, or accelerator as the log names it → `ACCELERATOR[/MODE[/PROVIDER[/REGION]]]` of the price table."""
+    shares_per_card: int | None = None
+    """Of cards that several jobs hold at once: how many shards (Slurm) or time slices (Kubernetes) one card has."""
     annual_commitment: bool = False
     vouchers: str = "payment"
     given: Mapping[str, Any] = field(default_factory=dict, compare=False)
@@ -193,6 +195,13 @@ def _days(value: Any) -> int:
     return int(text)
 
 
+def _shares(value: Any) -> int:
+    text = _text(value)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1024):
+        raise ValueError(_("must be a number from 1 to 1024"))
+    return int(text)
+
+
 def _delimiter(value: Any) -> str:
     text = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}.get(str(value), str(value))
     if not 1 <= len(text) <= 2:
@@ -221,6 +230,7 @@ READERS: dict[str, Any] = {
     "issued_at": _moment,
     "billing_period": _month,
     "drop_limit": _share,
+    "shares_per_card": _shares,
     "annual_commitment": _flag,
     "vouchers": _choice("payment", "discount"),
 }
@@ -238,6 +248,7 @@ ACCEPTED = {
     "issued_at": "2025-02-03T00:00:00Z",
     "billing_period": "2025-01",
     "drop_limit": "0.2",
+    "shares_per_card": "4",
     "single_scope": "1, 0",
     "strict": "1, 0",
     "final": "1, 0",

@@ -84,7 +84,7 @@ class MonthForm(forms.Form):
 
     piece = forms.IntegerField(
         label=pgettext_lazy("of accelerators", "Piece of cards"), required=False, min_value=1, max_value=1024,
-        help_text=gettext_lazy("Empty: a whole node."),
+        widget=forms.NumberInput(attrs={"placeholder": gettext_lazy("a node")}),
     )  # fmt: skip
 
     def clean_month(self) -> Month | None:

@@ -15,10 +15,13 @@ from core.months import Month
 from teams.models import Organisation
 from usage.clusters import idle, jobs, queries
 from usage.clusters.capacity import CardDay
+from usage.clusters.months import ClusterMonth, months_of
 from usage.clusters.placed import Fragments, fragments_of
 from usage.models import Cluster
 from web import figures
 from web.charts.stack import Column
+
+MONTHS_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ def words_of(cluster: Cluster, month: Month | None, piece: int | None) -> dict[s
     """The words of the page on a month: the one asked for, else the last that the log tells of."""
     until = queries.known_until(cluster)
     month = month or Month.of(until - timedelta(days=1) if until else Organisation.current().today(timezone.now()))
-    end = min(until or month.start, month.end)
-    days = queries.days_of_cluster(cluster, month.start, end) if end > month.start else []
+    year = days_of_year(cluster, month, until)
+    days = [each for each in year if Month.of(each.day) == month]
+    months = months_of(cluster, year)
     rows = [
         IdleRow(each, *idle.price_of(cluster, each.accelerator, month.start)) for each in queries.by_accelerator(days)
     ]
@@ -69,6 +73,9 @@ def words_of(cluster: Cluster, month: Month | None, piece: int | None) -> dict[s
     return {
         "month": month.start,
         "until": until,
+        "months": months,
+        "month_columns": month_columns(months),
+        "month_label": month_label(months),
         "rows": rows,
         "columns": columns_of(days),
         "label": label_of(days, month),
@@ -78,6 +85,36 @@ def words_of(cluster: Cluster, month: Month | None, piece: int | None) -> dict[s
         "waits": jobs.queue_waits(cluster, month),
         "states": jobs.hours_by_state(cluster, month.start, month.end),
     }
+
+
+def days_of_year(cluster: Cluster, last: Month, until: date | None) -> list[CardDay]:
+    """The known days of the twelve months that end with one."""
+    first = queries.first_day(cluster)
+    start = max(first or last.start, (last + -(MONTHS_SHOWN - 1)).start)
+    end = min(until or start, last.end)
+    return queries.days_of_cluster(cluster, start, end) if end > start else []
+
+
+def month_columns(months: Sequence[ClusterMonth]) -> list[Column]:
+    """Held, maintenance and idle of each month."""
+    return [
+        Column(
+            str(each.month),
+            [float(part) for part in (each.allocated, each.maintenance, each.idle)],
+            float(each.capacity),
+        )
+        for each in months
+    ]
+
+
+def month_label(months: Sequence[ClusterMonth]) -> str:
+    """The picture in words, month by month."""
+    said = _("%(month)s: of %(capacity)s there were %(allocated)s held, %(maintenance)s in maintenance, %(idle)s idle")
+    names = ("capacity", "allocated", "maintenance", "idle")
+    return "; ".join(
+        said % {"month": str(each.month), **{name: figures.grouped(getattr(each, name), 0) for name in names}}
+        for each in months
+    )
 
 
 def columns_of(days: Sequence[CardDay]) -> list[Column]:

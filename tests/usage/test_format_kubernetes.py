@@ -109,6 +109,35 @@ def test_an_error_of_the_api_is_refused():
         read(answer({"a": allocation("a", 1)}, code=500), currency="USD")
 
 
+def test_requested_and_busy_hours_of_cards_are_kept_beside_the_held_ones():
+    cards = {"gpuRequestAverage": 2, "gpuUsageAverage": 0.25, "isGPUShared": False}
+    found = read(
+        answer(
+            {
+                "a": allocation("a", 3.5, minutes=720, gpuAllocation=cards),
+                "b": allocation("b", 1, gpuEfficiency=0.5),
+                "c": allocation("c", 1, gpuAllocation={"gpuUsageAverage": "NaN"}, gpuEfficiency=0),
+            }
+        ),
+        currency="USD",
+    )
+
+    said = [json.loads(row.extra) for row, _keys in found.rows]
+    measured = [(each.get("requested_hours"), each.get("utilised_hours")) for each in said]
+    assert measured == [("24", "3.125"), (None, "6.25"), (None, None)]
+
+
+def test_a_time_slice_is_a_part_of_its_card_and_unknown_where_nobody_says_which():
+    shared = allocation("a", 3.5, gpuAllocation={"isGPUShared": True})
+
+    ((row, _keys),) = read(answer({"a": shared}), currency="USD", shares_per_card="4").rows
+    unknown = read(answer({"a": shared}), currency="USD")
+
+    assert row.accelerator_hours == "3.125"
+    assert unknown.rows[0][0].accelerator_hours is None
+    assert unknown.notes.counts["shares_of_a_card_unknown"] == 1
+
+
 def gpu_row(pod: str, card: str, uptime: str, profile: str = "", hour: str = "00") -> str:
     times = f"2025-03-01 {hour}:00:00 +0000 UTC,2025-03-01 {hour}:59:59 +0000 UTC"
     return (

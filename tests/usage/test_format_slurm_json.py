@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -120,3 +121,28 @@ def test_a_comment_names_the_proposal():
     found = read(document(job(comment={"job": "headroom_proposal: P-7", "administrator": "", "system": ""})))
 
     assert found.rows[0][1].reference == "P-7"
+
+
+def test_steps_and_requests_say_how_busy_and_how_many_cards_there_were_to_be():
+    steps = [
+        {"step": {"name": "extern"}, "time": {"elapsed": 1800},
+         "tres": {"requested": {"total": [{"type": "gres", "name": "gpuutil", "count": 0}]}}},
+        {"step": {"name": "batch"}, "time": {"elapsed": 900},
+         "tres": {"requested": {"total": [{"type": "mem", "name": "", "count": 999999999999},
+                                          {"type": "gres", "name": "gpuutil", "count": 400}]}}},
+        {"step": {"name": "0"}, "time": {"elapsed": 900}, "tres": {"requested": {"total": None}}},
+    ]  # fmt: skip
+    tres = {**job()["tres"], "requested": [{"type": "gres", "name": "gpu", "count": 16}]}
+
+    ((row, _keys),) = read(document(job(steps=steps, tres=tres))).rows
+
+    said = json.loads(row.extra)
+    assert (said["requested_hours"], said["utilised_hours"]) == ("8", "1")
+
+
+def test_shares_of_a_card_are_fractions():
+    tres = {"allocated": [{"type": "gres", "name": "mps", "count": 25}], "requested": []}
+
+    ((row, keys),) = read(document(job(tres=tres))).rows
+
+    assert (row.accelerator_hours, keys.accelerator_count) == ("0.125", Decimal("0.25"))

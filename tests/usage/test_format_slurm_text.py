@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import json
 from decimal import Decimal
 
 import pytest
 
+from usage.delivery import Settings
+from usage.formats.slurm_text import SacctRecords
 from usage.reading.faults import FileRefused
+from usage.reading.notes import Notes
 
 from .bills import SAMPLES
 from .records import read
@@ -296,3 +301,77 @@ def test_an_array_that_starts_at_once_does_not():
     found = read(windowed(["2026-03-01T00:00:00"] * 6, SUBMITS[:1] * 6))
 
     assert "cut_at_the_window" not in found.notes.counts
+
+
+def shares(tres: str, **settings) -> tuple[str | None, str | None, str]:
+    found = read(f"{HEADER}\n{job(AllocTRES=tres)}\n", **settings)
+    ((row, keys),) = found.rows
+    return row.accelerator_hours, row.quantity, keys.unit
+
+
+def test_shares_of_a_card_are_fractions_of_its_hours():
+    assert shares("cpu=4,gres/shard:a100=2,gres/shard=2", shares_per_card="8") == ("0.25", "2", "shard-hour")
+    assert shares("cpu=4,gres/mps:a100=50") == ("0.5", None, "")
+    assert shares("gres/gpu=2,gres/shard=2", shares_per_card="8") == ("2", "2", "shard-hour")
+
+
+def test_shards_of_a_card_of_unknown_size_have_unknown_hours():
+    found = read(f"{HEADER}\n{job(AllocTRES='gres/shard=2')}\n")
+
+    ((row, keys),) = found.rows
+    assert (row.accelerator_hours, row.quantity, keys.accelerator_count) == (None, "2", None)
+    assert found.notes.counts["shares_of_a_card_unknown"] == 1
+
+
+BUSY_HEADER = "JobID|State|Start|End|ElapsedRaw|AllocTRES|ReqTRES|NTasks|TRESUsageInAve|JobName"
+
+
+def step(name: str, seconds: int, usage: str, tasks: str = "1") -> str:
+    return f"{name}|COMPLETED|2025-03-01T08:00:00|2025-03-01T09:00:00|{seconds}|gres/gpu=4||{tasks}|{usage}|x"
+
+
+def busy_job(name: str = "7", requested: str = "gres/gpu=8") -> str:
+    return f"{name}|COMPLETED|2025-03-01T08:00:00|2025-03-01T09:00:00|3600|gres/gpu=4|{requested}|||train"
+
+
+def measured(*lines: str) -> list[tuple[str | None, str | None]]:
+    found = read("\n".join([BUSY_HEADER, *lines, ""]))
+    said = [json.loads(row.extra) for row, _keys in found.rows]
+    return [(each.get("requested_hours"), each.get("utilised_hours")) for each in said]
+
+
+def test_steps_say_how_busy_the_cards_of_their_job_were():
+    """Two cards' worth for half an hour, then two tasks of a card each for a quarter."""
+    lines = (
+        busy_job(),
+        step("7.extern", 3600, "gres/gpuutil=0"),
+        step("7.0", 1800, "cpu=00:52:45,gres/gpumem=4G,gres/gpuutil=200,mem=1G"),
+        step("7.1", 900, "gres/gpuutil=100", tasks="2"),
+        busy_job("8", requested="gres/gpu:2"),
+        step("8.batch", 3600, "cpu=00:52:45"),
+    )
+
+    assert measured(*lines) == [("8", "1.5"), (None, None)]
+
+
+def test_cards_are_never_more_than_busy_and_a_meter_that_answers_nonsense_is_none():
+    lines = (
+        busy_job(),
+        step("7.0", 3600, "gres/gpuutil=990"),
+        busy_job("8"),
+        step("8.0", 3600, "gres/gpuutil=18446744073709551614"),
+    )
+
+    assert measured(*lines) == [("8", "4"), ("8", None)]
+
+
+def test_steps_stay_with_their_job_wherever_a_batch_ends():
+    header = io.BufferedReader(
+        io.BytesIO("\n".join([BUSY_HEADER, busy_job(), step("7.0", 3600, "gres/gpuutil=300"), busy_job("8")]).encode())
+    )
+    cut = SacctRecords(header, Settings(), Notes())
+
+    batches = [cut.split(batch) for batch in cut.batches(1)]
+
+    assert [[fields[0] for fields in rows] for rows in batches] == [["7", "7.0"], ["8"]]
+    assert batches[0][0][-1] == "10800"

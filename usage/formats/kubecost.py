@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from core.money import EXACT
 from core.vocabulary import Category
 
 from ..delivery import Settings
+from ..reading.durations import hours_held
 from ..reading.faults import FileRefused, RowFault
 from ..reading.header import Header
 from ..reading.json_items import JsonCursor, JsonRecords
@@ -46,6 +50,8 @@ PARTS = (
     "ramByteHours",
     "pvByteHours",
 )
+HOUR = 3600
+MEASURE = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,30})?(?:[eE]-[0-9]{1,2})?")
 PROPERTIES = ("cluster", "node", "namespace", "controllerKind", "controller", "pod", "container", "providerID")
 
 
@@ -119,6 +125,7 @@ class AllocationReader:
         key = self._key(fields)
         covered = "/".join(_text(window.get(side)) for side in ("start", "end")) if window else start.text
         cost = self._cost(_text(fields.get("totalCost")), "totalCost")
+        held = self._card_hours(fields)
         return Row(
             key=key,
             scope=ScopeKey(key.properties[0] or self._settings.cluster, "", start.month, covered),
@@ -128,9 +135,9 @@ class AllocationReader:
             currency=self._currency,
             billed=cost,
             effective=cost,
-            accelerator_hours=self._number(_text(fields.get("gpuHours")), "gpuHours"),
+            accelerator_hours=held,
             cpu_core_hours=self._number(_text(fields.get("cpuCoreHours")), "cpuCoreHours"),
-            extra=self._extra(fields),
+            extra=self._extra(fields, held),
         )
 
     def _key(self, fields: dict[str, Any]) -> AllocationKey:
@@ -141,8 +148,36 @@ class AllocationReader:
             tuple(sorted((str(name), as_text(value)) for name, value in _object(properties, "labels").items())),
         )
 
-    def _extra(self, fields: dict[str, Any]) -> str | None:
+    def _card_hours(self, fields: dict[str, Any]) -> str | None:
+        """Hours of cards. A time slice of a card that several hold is requested as a whole one, and is a part of it."""
+        hours = self._number(_text(fields.get("gpuHours")), "gpuHours")
+        if hours in (None, "0") or not _is_shared(fields):
+            return hours
+        if self._settings.shares_per_card is None:
+            self._notes.warn("shares_of_a_card_unknown", detail=_text(fields.get("name")))
+            return None
+        return hours_held(EXACT.divide(Decimal(hours or 0), Decimal(self._settings.shares_per_card)), HOUR)
+
+    def _measured(self, fields: dict[str, Any], held: str) -> dict[str, str]:
+        """Accelerator-hours asked for, and busy: averages of the window, in cards and of the time of a held card."""
+        of_cards = _object(fields, "gpuAllocation")
+        requested = _average(of_cards.get("gpuRequestAverage"))
+        minutes = _average(fields.get("minutes"))
+        busy = _average(of_cards.get("gpuUsageAverage"))
+        if busy is None:
+            busy = _average(fields.get("gpuEfficiency")) or None
+        found = {}
+        if requested is not None and minutes is not None:
+            shares = self._settings.shares_per_card if _is_shared(fields) else 1
+            found["requested_hours"] = hours_held(EXACT.divide(requested, Decimal(shares or 1)), minutes * 60)
+        if busy is not None and busy <= 1:
+            found["utilised_hours"] = hours_held(EXACT.multiply(Decimal(held), busy), HOUR)
+        return found
+
+    def _extra(self, fields: dict[str, Any], held: str | None) -> str | None:
         kept = {name: text for name in PARTS if (text := _text(fields.get(name))) not in ("", "0")}
+        if held not in (None, "0"):
+            kept |= self._measured(fields, held)
         return json.dumps(kept, sort_keys=True) if kept else None
 
     def describe(self, key: AllocationKey) -> Keys:
@@ -167,6 +202,16 @@ class AllocationReader:
         )
 
 
+def _is_shared(fields: dict[str, Any]) -> bool:
+    return _object(fields, "gpuAllocation").get("isGPUShared") is True
+
+
+def _average(value: Any) -> Decimal | None:
+    """A measure that bears no money: what is no plain number is not known, and refuses nothing."""
+    text = _text(value)
+    return Decimal(text) if MEASURE.fullmatch(text) else None
+
+
 def _object(fields: dict[str, Any], name: str) -> dict[str, Any]:
     value = fields.get(name)
     return value if isinstance(value, dict) else {}
@@ -188,4 +233,5 @@ FORMAT = Format(
     recognise=recognise,
     open=open_allocations,
     records=records,
+    version=2,
 )

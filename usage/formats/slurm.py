@@ -22,6 +22,7 @@ from ..reading.faults import RowFault, RowSkipped
 from ..reading.notes import Notes
 from ..reading.times import Instant, later
 from .contract import Keys, Row, ScopeKey
+from .slurm_tres import Tres
 
 JOB_ID = re.compile(r"[0-9]+(?:_(?:[0-9]+|\[[0-9,:%-]*\]))?(?:\+[0-9]+)?")
 """`123`, `123_4`, `123_[4-7%2]`, `123+1`."""
@@ -63,10 +64,6 @@ FAILURE_CAUSES = {
 }
 """Why the hours of a run that did not complete were lost."""
 
-GPU = re.compile(r"gres/gpu(?::(.+))?")
-SLICE = re.compile(r"[0-9]+g\.[0-9]+gb")
-"""A MIG slice is a type of its own and no whole card."""
-COUNT = re.compile(r"[0-9]{1,9}")
 REFERENCE = re.compile(r"headroom[_-]proposal\s*[=:]\s*([^\s,;|]+)", re.IGNORECASE)
 ENDED_RANK = 1 << 40
 """An ended record wins over an open one however long that one has been running."""
@@ -85,40 +82,6 @@ def state_of(text: str) -> str:
     return matches[0]
 
 
-class Tres(NamedTuple):
-    """What an allocation held; None where nobody says."""
-
-    cards: int | None = None
-    accelerator: str = ""
-    slices: int = 0
-    cores: int | None = None
-
-
-def tres_of(held: Mapping[str, str], column: str) -> Tres:
-    """Cards from `{"cpu": "64", "gres/gpu": "8", "gres/gpu:h100": "8"}`: the plain count wins over the typed ones."""
-    plain: int | None = None
-    typed: dict[str, int] = {}
-    slices: dict[str, int] = {}
-    for name, count in held.items():
-        if match := GPU.fullmatch(name):
-            number = count_of(count, f"{name}={count}", column)
-            kind = match.group(1)
-            if kind is None:
-                plain = number
-            else:
-                (slices if SLICE.search(kind) else typed)[kind] = number
-    cores = count_of(held["cpu"], f"cpu={held['cpu']}", column) if "cpu" in held else None
-    cards = plain if plain is not None else sum(typed.values()) if held else None
-    return Tres(cards, "+".join(sorted(typed or slices)), sum(slices.values()), cores)
-
-
-def count_of(text: str, shown: str, column: str) -> int:
-    """A count of cards or cores; `shown` stands in the refusal of anything else."""
-    if not COUNT.fullmatch(text):
-        raise RowFault(column, shown, "is not a count of resources")
-    return int(text)
-
-
 @dataclass(frozen=True)
 class Job:
     """One run of one allocation, as either format reads it. Times are None where the job has not got there."""
@@ -133,6 +96,9 @@ class Job:
     elapsed: int
     tres: Tres
     wants_accelerators: bool = False
+    requested: Tres | None = None
+    utilised: Decimal | None = None
+    """Seconds of cards that were busy, where its steps say so."""
     cores: int | None = None
     account: str = ""
     user: str = ""
@@ -156,8 +122,8 @@ class JobKey(NamedTuple):
     wckey: str
     state: str
     accelerator: str
-    cards: int | None
-    has_slices: bool
+    cards: Decimal | None
+    unit: str
     reference: str
 
 
@@ -193,10 +159,10 @@ class JobRows:
             currency="",
             billed=None,
             effective=None,
-            quantity=hours_held(job.tres.slices, job.elapsed) if job.tres.slices else None,
+            quantity=hours_held(parts, job.elapsed) if (parts := job.tres.slices or job.tres.shards) else None,
             accelerator_hours=self._accelerator_hours(job),
             cpu_core_hours=None if cores is None else hours_held(cores, job.elapsed),
-            extra=_kept(job),
+            extra=self._kept(job),
             row_key="|".join((cluster, job.raw_id, job.job_id, job.submit.text if job.submit else "", start.text)),
             rank=job.elapsed + (0 if is_open else ENDED_RANK),
             provisional=is_open,
@@ -238,12 +204,30 @@ class JobRows:
 
     def _accelerator_hours(self, job: Job) -> str | None:
         """None, with a warning, where cards were wanted or the partition has them, and the log is silent about them."""
-        if not job.tres.cards and not job.tres.slices:
+        held = job.tres.held(self._settings.shares_per_card)
+        if held is None and job.tres.shards and job.elapsed:
+            self._notes.warn("shares_of_a_card_unknown", detail=job.partition or job.job_id)
+            return None
+        if not held and not job.tres.slices:
             expected = job.wants_accelerators or job.partition in self._settings.rate_card
             if expected and job.elapsed:
                 self._notes.warn("accelerator_hours_unknown", detail=job.partition or job.job_id)
                 return None
-        return None if job.tres.cards is None else hours_held(job.tres.cards, job.elapsed)
+        return None if held is None else hours_held(held, job.elapsed)
+
+    def _kept(self, job: Job) -> str | None:
+        """What the log says beside: the moment of submission in seconds since 1970, for how long jobs wait, and the
+        accelerator-hours that were asked for and that were busy."""
+        said: dict[str, str | int] = dict(job.extra)
+        if job.submit is not None:
+            said["submit"] = int(job.submit.at.timestamp())
+        wanted = job.requested.held(self._settings.shares_per_card) if job.requested else None
+        if wanted:
+            said["requested_hours"] = hours_held(wanted, job.elapsed)
+        held = job.tres.held(self._settings.shares_per_card)
+        if held and job.utilised is not None:
+            said["utilised_hours"] = hours_held(1, min(job.utilised, held * job.elapsed))
+        return json.dumps(said, ensure_ascii=False, sort_keys=True) if said else None
 
     def _key(self, job: Job, cluster: str) -> JobKey:
         if job.elapsed and "[" in job.job_id:
@@ -258,8 +242,8 @@ class JobRows:
             job.wckey,
             job.state,
             job.tres.accelerator,
-            job.tres.cards,
-            bool(job.tres.slices),
+            job.tres.held(self._settings.shares_per_card),
+            "MIG-slice-hour" if job.tres.slices else "shard-hour" if job.tres.shards else "",
             reference_in(job.comment, job.wckey),
         )
 
@@ -272,24 +256,16 @@ class JobRows:
             sku=key.partition,
             accelerator=key.accelerator,
             state=key.state,
-            unit="MIG-slice-hour" if key.has_slices else "",
+            unit=key.unit,
             user=key.user,
             partition=key.partition,
             cluster=key.cluster,
-            accelerator_count=None if key.cards is None else Decimal(key.cards),
+            accelerator_count=key.cards,
             category=Category.COMPUTE,
             reference=key.reference,
             tags={name: value for name, value in tags.items() if value},
             extra={"failure_cause": cause} if (cause := FAILURE_CAUSES.get(key.state)) else {},
         )
-
-
-def _kept(job: Job) -> str | None:
-    """What the log says beside; the moment of submission in seconds since 1970, for how long jobs wait."""
-    said: dict[str, str | int] = dict(job.extra)
-    if job.submit is not None:
-        said["submit"] = int(job.submit.at.timestamp())
-    return json.dumps(said, ensure_ascii=False, sort_keys=True) if said else None
 
 
 def reference_in(*texts: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -17,7 +18,9 @@ from ..reading.json_items import JsonCursor, JsonRecords
 from ..reading.notes import Notes
 from ..reading.times import Instant, instant
 from .contract import Format, Keys, Recognition, Row, Sample
-from .slurm import Job, JobKey, JobRows, state_of, tres_of
+from .slurm import Job, JobKey, JobRows, state_of
+from .slurm_steps import PERCENT_NUMBER, busy_seconds
+from .slurm_tres import asked_for, tres_of
 
 MARKS = ('"jobs"', '"job_id"', '"association"', '"allocation_nodes"')
 EXTRA = ("name", "nodes", "working_directory", "submit_line", "group", "allocation_nodes")
@@ -76,6 +79,7 @@ class SacctJsonReader:
             raise RowFault("time", "", "is missing")
         start, end = self._moment(time, "start"), self._moment(time, "end")
         allocated = _entries(_object(fields, "tres").get("allocated"))
+        requested = _entries(_object(fields, "tres").get("requested"))
         return self._rows.row(
             Job(
                 cluster=_text(fields.get("cluster")),
@@ -87,7 +91,9 @@ class SacctJsonReader:
                 end=end,
                 elapsed=_elapsed(time, start, end),
                 tres=tres_of(allocated, "tres.allocated"),
-                wants_accelerators=any("gpu" in name for name in _entries(_object(fields, "tres").get("requested"))),
+                wants_accelerators=any("gpu" in name or "shard" in name or "mps" in name for name in requested),
+                requested=asked_for(requested, "tres.requested"),
+                utilised=_busy(fields.get("steps")),
                 account=_text(fields.get("account")),
                 user=_text(fields.get("user")) or _text(_object(fields, "association").get("user")),
                 partition=_text(fields.get("partition")),
@@ -158,6 +164,26 @@ def _entries(listed: Any) -> dict[str, str]:
     return found
 
 
+def _busy(steps: Any) -> Decimal | None:
+    """Card-seconds that the steps say were busy; None where none says so."""
+    found = [_busy_of(step) for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    known = [seconds for seconds in found if seconds is not None]
+    return sum(known, Decimal(0)) if known else None
+
+
+def _busy_of(step: dict[str, Any]) -> Decimal | None:
+    listed = _object(_object(step, "tres"), "requested").get("total")
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    percent = next((str(entry.get("count")) for entry in entries if entry.get("name") == "gpuutil"), "")
+    if not PERCENT_NUMBER.fullmatch(percent) or _text(_object(step, "step").get("name")) == "extern":
+        return None
+    try:
+        elapsed = number_of(_object(step, "time").get("elapsed"), "steps.time.elapsed")
+    except RowFault:
+        return None
+    return None if elapsed is None else busy_seconds(Decimal(percent), 1, elapsed)
+
+
 def _object(job: dict[str, Any], name: str) -> dict[str, Any]:
     value = job.get(name)
     return value if isinstance(value, dict) else {}
@@ -184,4 +210,5 @@ FORMAT = Format(
     meaning=Meaning.LOG,
     money=Money.RATE_CARD,
     records=records,
+    version=2,
 )

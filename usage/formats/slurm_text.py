@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -23,7 +24,9 @@ from ..reading.notes import Notes
 from ..reading.records import BOM, LONGEST_RECORD, Batch
 from ..reading.times import Instant, instant, time_reader
 from .contract import Format, Recognition, Row, Sample
-from .slurm import JOB_ID, STATES, STEP_ID, Job, JobKey, JobRows, Tres, count_of, state_of, tres_of
+from .slurm import JOB_ID, STATES, STEP_ID, Job, JobKey, JobRows, state_of
+from .slurm_steps import BUSY, USAGE, BusySteps
+from .slurm_tres import Tres, asked_for, count_of, counts_in, tres_of
 
 XDMOD_ORDER = (
     "JobID JobIDRaw Cluster Partition QOS Account Group GID User UID Submit Eligible Start End Elapsed ExitCode State"
@@ -40,7 +43,7 @@ EPOCH = re.compile(r"[0-9]{9,11}")
 EXACT_COLUMNS = (
     "JobID JobIDRaw Cluster Account User Partition State Submit Start End ElapsedRaw Elapsed AllocTRES AllocCPUS NCPUS"
 ).split()
-USED = (*EXACT_COLUMNS, "QOS", "Reservation", "WCKey", "Comment")
+USED = (*EXACT_COLUMNS, "QOS", "Reservation", "WCKey", "Comment", BUSY)
 MOST_LINES = 1_000
 """Of one record; a submit line may carry a script, but not a book."""
 
@@ -100,9 +103,14 @@ class SacctRecords:
         self._trailing = names[-1] == "" if found else text.endswith(mark) and text.count(mark) == len(names)
         self.header = Header(names[:-1] if found and self._trailing else names)
         self.raw_header = first if found else mark.join(names).encode()
-        self._needed = len(self.header) - 1 + self._trailing
+        self._width = len(self.header)
+        self._needed = self._width - 1 + self._trailing
         self._free = [index for index, name in enumerate(self.header.plain) if name in FREE_TEXT]
         self._id_first = self.header.at("JobID") == 0
+        self._last = self._free == [self._width - 1]
+        self._steps = BusySteps(self.header) if self.header.at(*USAGE) is not None else None
+        if self._steps:
+            self.header = Header([*self.header.names, BUSY])
         self._ends_open = False
 
     def _first_line(self) -> bytes:
@@ -117,12 +125,18 @@ class SacctRecords:
         for line, record in self._records():
             batch.records.append(record)
             batch.lines.append(line)
-            if len(batch.records) > size:
+            if len(batch.records) > size and not self._is_step(record):
                 yield Batch(batch.records[:-1], batch.lines[:-1])
                 batch = Batch(batch.records[-1:], batch.lines[-1:])
         if batch.records:
             batch.ends_open = self._ends_open
             yield batch
+
+    def _is_step(self, record: bytes) -> bool:
+        """Steps stay with their job, where they say how busy its cards were."""
+        if self._steps is None or not self._id_first:
+            return False
+        return STEP_ID.fullmatch(record.partition(self._mark.encode())[0].decode(self._encoding, "replace")) is not None
 
     def _records(self) -> Iterator[tuple[int, bytes]]:
         """Records with the line each begins on; what goes on over line ends is joined."""
@@ -161,7 +175,7 @@ class SacctRecords:
             return False
         if marks < self._needed:
             return marks + here <= self._needed or bool(self._free)
-        return self._free == [len(self.header) - 1] and not self._is_cut(text)
+        return self._last and not self._is_cut(text)
 
     def _begins(self, text: str, here: int) -> bool:
         if self._id_first:
@@ -180,7 +194,7 @@ class SacctRecords:
             raise FileRefused(
                 _("The last record (line %(line)s) is cut off: the file is truncated.") % {"line": batch.lines[-1]}
             )
-        return split
+        return self._steps.added_to(split) if self._steps else split
 
     def _fields(self, record: bytes) -> list[str] | str:
         try:
@@ -191,7 +205,7 @@ class SacctRecords:
         fields = text.split(self._mark)
         if self._trailing and fields[-1] == "":
             fields.pop()
-        width, found = len(self.header), len(fields)
+        width, found = self._width, len(fields)
         if found == width:
             return fields
         if found > width and len(self._free) == 1:
@@ -219,6 +233,7 @@ class SacctReader:
         self._at = {name: header.at(name) for name in (*USED, "ReqTRES", "ReqGRES", "Restarts")}
         self._rest = header.rest([self._at[name] for name in USED])
         self._tres: dict[str, Tres] = {}
+        self._asked: dict[str, Tres | None] = {}
         self.exact_places = frozenset(at for name in EXACT_COLUMNS if (at := self._at[name]) is not None)
 
     def row(self, fields: list[str]) -> Row:
@@ -242,7 +257,11 @@ class SacctReader:
                 end=self._moment(fields, "End"),
                 elapsed=self._elapsed(fields),
                 tres=self._held(get(fields, "AllocTRES")),
-                wants_accelerators="gpu" in get(fields, "ReqTRES") or "gpu" in get(fields, "ReqGRES"),
+                wants_accelerators=any(
+                    kind in get(fields, name) for name in ("ReqTRES", "ReqGRES") for kind in ("gpu", "shard", "mps")
+                ),
+                requested=self._requested(get(fields, "ReqTRES")),
+                utilised=Decimal(busy) if (busy := get(fields, BUSY)) else None,
                 cores=self._cores(fields),
                 account=get(fields, "Account"),
                 user=get(fields, "User"),
@@ -287,9 +306,13 @@ class SacctReader:
     def _held(self, text: str) -> Tres:
         found = self._tres.get(text)
         if found is None:
-            pairs = [pair.partition("=") for pair in text.split(",") if pair]
-            found = self._tres[text] = tres_of({name: count for name, _equals, count in pairs}, "AllocTRES")
+            found = self._tres[text] = tres_of(counts_in(text), "AllocTRES")
         return found
+
+    def _requested(self, text: str) -> Tres | None:
+        if text not in self._asked:
+            self._asked[text] = asked_for(counts_in(text), "ReqTRES")
+        return self._asked[text]
 
 
 def open_sacct(header: Header, settings: Settings, notes: Notes) -> SacctReader:
@@ -308,4 +331,5 @@ FORMAT = Format(
     meaning=Meaning.LOG,
     money=Money.RATE_CARD,
     records=SacctRecords,
+    version=2,
 )

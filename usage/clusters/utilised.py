@@ -1,0 +1,97 @@
+"""Three numbers that stay three: accelerator-hours that jobs asked for, that they held, and that were busy.
+
+What a log says of a job is in its record: `requested_hours` and `utilised_hours`. Where it is silent about busy cards,
+and a run that names the job carries DCGM's metrics, the mean of these times the hours held stands in. Jobs of which
+neither tells are not measured, and the figure says of how many held hours it speaks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+from django.db import connection
+
+from core.months import Month, midnight
+from teams.models import Organisation
+
+from .models import Cluster
+
+NUMBER = r"^[0-9]{1,20}(\.[0-9]{1,40})?$"
+ENGINE, DEVICE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
+"""A share of one, and percent; where both are there the first goes first."""
+SUMS = """
+    WITH months AS (
+        SELECT month::date, greatest(month AT TIME ZONE %(zone)s, %(from)s) AS begins,
+               least((month + interval '1 month') AT TIME ZONE %(zone)s, %(until)s) AS ends
+        FROM generate_series(%(start)s::timestamp, %(last)s::timestamp, interval '1 month') AS month),
+    jobs AS (
+        SELECT r.usage_start, r.usage_end, r.job, r.accelerator_hours AS held,
+               CASE WHEN r.extra->>'requested_hours' ~ %(number)s
+                    THEN (r.extra->>'requested_hours')::numeric END AS asked,
+               CASE WHEN r.extra->>'utilised_hours' ~ %(number)s
+                    THEN (r.extra->>'utilised_hours')::numeric END AS busy
+        FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id
+        WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND (%(cluster)s = '' OR k.cluster = %(cluster)s)
+          AND r.accelerator_hours > 0 AND r.usage_end > %(from)s AND r.usage_start < %(until)s),
+    runs AS (
+        SELECT run.job, coalesce(avg(metric.value) FILTER (WHERE metric.name LIKE %(engine)s),
+                                 avg(metric.value) FILTER (WHERE metric.name LIKE %(device)s) / 100) AS share
+        FROM usage_run run JOIN usage_runmetric metric ON metric.run_id = run.id
+        WHERE run.job IN (SELECT job FROM jobs WHERE busy IS NULL AND job <> '') AND metric.name LIKE 'DCGM_FI_%%'
+        GROUP BY run.job)
+    SELECT months.month, sum(held * part), sum(asked * part), sum(held * part) FILTER (WHERE asked IS NOT NULL),
+           sum(used * part), sum(held * part) FILTER (WHERE used IS NOT NULL)
+    FROM months JOIN (
+        SELECT jobs.*, coalesce(busy, CASE WHEN runs.share BETWEEN 0 AND 1 THEN held * runs.share::numeric END) AS used
+        FROM jobs LEFT JOIN runs ON runs.job = jobs.job AND jobs.job <> '') AS job
+      ON job.usage_start < months.ends AND job.usage_end > months.begins
+    CROSS JOIN LATERAL (
+        SELECT extract(epoch FROM least(job.usage_end, months.ends) - greatest(job.usage_start, months.begins))
+               / extract(epoch FROM job.usage_end - job.usage_start) AS part) AS share
+    GROUP BY months.month
+"""
+
+
+@dataclass(frozen=True)
+class ThreeHours:
+    """One month of a cluster. A figure that nobody measured is None; beside it the held hours that it speaks of."""
+
+    allocated: Decimal = Decimal(0)
+    requested: Decimal | None = None
+    requested_of: Decimal | None = None
+    utilised: Decimal | None = None
+    utilised_of: Decimal | None = None
+
+    @property
+    def utilised_share(self) -> Decimal | None:
+        """Of the held hours that were measured."""
+        return self.utilised / self.utilised_of if self.utilised is not None and self.utilised_of else None
+
+    @property
+    def measured_share(self) -> Decimal | None:
+        """Of the held hours."""
+        return self.utilised_of / self.allocated if self.utilised_of is not None and self.allocated else None
+
+
+def three_hours(cluster: Cluster, start: date, end: date) -> dict[Month, ThreeHours]:
+    """Asked for, held and busy on some half-open days, month by month; a job is parted by its seconds."""
+    organisation = Organisation.current()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            SUMS,
+            {
+                "zone": organisation.time_zone,
+                "start": Month.of(start).start,
+                "last": Month.of(end - timedelta(days=1)).start,
+                "from": midnight(start, organisation.zone),
+                "until": midnight(end, organisation.zone),
+                "source": cluster.source_id,
+                "cluster": cluster.log_name,
+                "number": NUMBER,
+                "engine": f"{ENGINE}%",
+                "device": f"{DEVICE}%",
+            },
+        )
+        return {Month.of(month): ThreeHours(*sums) for month, *sums in cursor.fetchall()}
