@@ -73,6 +73,13 @@ class FeedForm(forms.Form):
         self.fields["kind"].choices = [choice for choice in Feed.Kind.choices if choice[0] in on]  # type: ignore[attr-defined]
         self.fields["time_zone"].choices = [(name, name) for name in sorted(available_timezones())]  # type: ignore[attr-defined]
 
+    def clean(self) -> None:
+        """Of interval and time the one that stood there before yields to the one that was entered."""
+        given = self.cleaned_data
+        if given.get("every_minutes") and given.get("daily_at"):
+            kept = {"every_minutes", "daily_at"} - set(self.changed_data)
+            given.update(dict.fromkeys(kept))
+
 
 def first_values(source: Source, feed: Feed | None) -> dict[str, Any]:
     if feed is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import pytest
 from django.urls import reverse
@@ -59,6 +59,18 @@ def test_an_operator_sets_a_feed_and_sees_what_was_found(stage, client, root):
     assert answer.status_code == 302
     assert "march.csv" in page and "may still be written" in page
     assert "Watched folder" in client.get(reverse("source", args=["cloud"])).content.decode()
+
+
+def test_a_time_that_is_entered_takes_the_place_of_the_interval_that_stood_there(stage, client, root):
+    factories.source()
+    client.force_login(stage.operator)
+
+    client.post(reverse("source-feed", args=["cloud"]), {**GIVEN, "every_minutes": "60", "daily_at": "07:30"})
+    daily = Feed.objects.values_list("every_minutes", "daily_at").get()
+    client.post(reverse("source-feed", args=["cloud"]), {**GIVEN, "every_minutes": "15", "daily_at": "07:30"})
+
+    assert daily == (None, time(7, 30))
+    assert Feed.objects.values_list("every_minutes", "daily_at").get() == (15, None)
 
 
 def test_a_path_that_leads_out_is_refused_beside_its_field(stage, client, root):
