@@ -32,7 +32,7 @@ from web.requests import PersonRequest
 SCOPE_WORDS = {
     "read": gettext_lazy("read what I may see"),
     "plans": gettext_lazy("write plans and proposals"),
-    "usage": gettext_lazy("deliver usage files"),
+    "usage": gettext_lazy("deliver usage, allocate it and book cost"),
     "metrics": gettext_lazy("report metrics of runs"),
     "can_start": gettext_lazy("ask whether a job may start"),
 }
