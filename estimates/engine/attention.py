@@ -11,6 +11,7 @@ from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
+GROWS_AS = "Kaplan et al. 2020, section 2.1: N = 12 · layers · width², so layers · width grows as N^(2/3)"
 PALM = "Chowdhery et al. 2022 (arXiv:2204.02311), appendix B"
 
 training = is_task(*TRAINING)
@@ -74,11 +75,16 @@ def attention_flops(attention_flops_per_token: Array, attention_counted: Array, 
     return attention_flops_per_token * attention_counted * paid_tokens
 
 
+def smaller_attention(attention_flops_per_token: Array, size: Array) -> Array:
+    """Of a model of the same proportions with this share of the parameters."""
+    return attention_flops_per_token * size ** (2.0 / 3.0)
+
+
 @quantity(
     "FLOP / token",
     "Attention operations per token of each stage",
     "各阶段每 token 的注意力计算量",
-    source="Kaplan et al. 2020, section 2.1: N = 12 · layers · width², so layers · width grows as N^(2/3)",
+    source=GROWS_AS,
     when=staged_training,
     axis="row",
 )
@@ -86,7 +92,7 @@ def stage_attention_per_token(
     attention_flops_per_token: Array, model__stages__parameters: Array, active_parameters: Array
 ) -> Array:
     """That of the model, smaller as a stage has fewer parameters."""
-    return attention_flops_per_token * (model__stages__parameters / active_parameters) ** (2.0 / 3.0)
+    return smaller_attention(attention_flops_per_token, model__stages__parameters / active_parameters)
 
 
 @stage_attention_per_token.variant(when=staged_training, source=PALM)

@@ -4,45 +4,96 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.attention import PALM
-from estimates.engine.conditions import TRAINING, every, gives, has_rows, is_off, is_on, is_task
+from estimates.engine.attention import GROWS_AS, PALM, smaller_attention
+from estimates.engine.conditions import TRAINING, every, gives, has_rows, has_word, is_off, is_on, is_task
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS, SECONDS_PER_HOUR, TERA
 from estimates.engine.work import KAPLAN
 
 training = is_task(*TRAINING)
+tunes_in_part = every(is_task("finetune"), has_word("finetune.strategy", "lora", "head_only"))
 with_ladder = every(training, has_rows("experiments"), is_on("experiments"))
+
+
+@quantity("token", "Tokens of a rung", "各级实验 token 数", when=with_ladder, axis="row")
+def rung_tokens(experiments__tokens: Array, experiments__epochs: Array, experiments__runs: Array) -> Array:
+    """All passes, as often as it runs."""
+    return experiments__tokens * experiments__epochs * experiments__runs
 
 
 @quantity("FLOP", "Operations of a rung", "各级实验计算量", source=KAPLAN, when=with_ladder, axis="row")
 def rung_training_flops(
     model__flops_per_parameter_token: Array,
     experiments__active_parameters: Array,
-    experiments__tokens: Array,
-    experiments__epochs: Array,
-    experiments__runs: Array,
+    rung_tokens: Array,
+    forward_flops_per_parameter_token: float,
+    model__teacher_parameters: Array | float = 0.0,
 ) -> Array:
-    """6 · N · D of each rung, as often as it runs."""
-    tokens = experiments__tokens * experiments__epochs * experiments__runs
-    return model__flops_per_parameter_token * experiments__active_parameters * tokens
+    """6 · N · D of each rung, and its teacher where the run has one."""
+    own = model__flops_per_parameter_token * experiments__active_parameters
+    return (own + forward_flops_per_parameter_token * model__teacher_parameters) * rung_tokens
 
 
-@quantity("FLOP", "Attention operations of a rung", "各级实验注意力计算量", source=PALM, when=with_ladder, axis="row")
-def rung_attention_flops(
+@rung_training_flops.variant(when=every(with_ladder, tunes_in_part))
+def rung_tuning_flops(
+    rung_tokens: Array,
+    experiments__active_parameters: Array,
+    active_parameters: Array,
+    training_flops: Array,
+    paid_tokens: Array,
+) -> Array:
+    """As much a token as the fine-tuning it prepares, by the size of the rung."""
+    return training_flops / paid_tokens * (experiments__active_parameters / active_parameters) * rung_tokens
+
+
+@quantity(
+    "FLOP / token",
+    "Attention operations per token of a rung",
+    "各级实验每 token 的注意力计算量",
+    source=GROWS_AS,
+    when=with_ladder,
+    axis="row",
+)
+def rung_attention_per_token(
+    attention_flops_per_token: Array, experiments__active_parameters: Array, active_parameters: Array
+) -> Array:
+    """That of the model, smaller as a rung has fewer parameters."""
+    return smaller_attention(attention_flops_per_token, experiments__active_parameters / active_parameters)
+
+
+@rung_attention_per_token.variant(when=with_ladder, source=f"{PALM}; {GROWS_AS}")
+def rung_attention_as_given(
     attention_flops_factor: float,
-    attention_counted: Array,
     experiments__layers: Array,
     experiments__hidden_size: Array,
     experiments__sequence_length: Array,
-    experiments__tokens: Array,
-    experiments__epochs: Array,
-    experiments__runs: Array,
+    attention_flops_per_token: Array,
+    experiments__active_parameters: Array,
+    active_parameters: Array,
 ) -> Array:
-    """In the convention of the MFU; rungs that do not say how they are built have none."""
-    per_token = experiments__layers * experiments__hidden_size * experiments__sequence_length
-    counted = attention_flops_factor * attention_counted * np.nan_to_num(per_token)
-    return counted * experiments__tokens * experiments__epochs * experiments__runs
+    """12 · layers · width · sequence of rungs that say how they are built; of others as above."""
+    given = attention_flops_factor * experiments__layers * experiments__hidden_size * experiments__sequence_length
+    smaller = smaller_attention(attention_flops_per_token, experiments__active_parameters / active_parameters)
+    return np.where(np.isfinite(given), given, smaller)
+
+
+@rung_attention_per_token.variant(when=with_ladder, source=PALM)
+def rung_attention_of_some(
+    attention_flops_factor: float,
+    experiments__layers: Array,
+    experiments__hidden_size: Array,
+    experiments__sequence_length: Array,
+) -> Array:
+    """Where the model does not say how it is built, rungs that do not either have none."""
+    given = attention_flops_factor * experiments__layers * experiments__hidden_size * experiments__sequence_length
+    return np.nan_to_num(given)
+
+
+@quantity("FLOP", "Attention operations of a rung", "各级实验注意力计算量", source=PALM, when=with_ladder, axis="row")
+def rung_attention_flops(rung_attention_per_token: Array, attention_counted: Array, rung_tokens: Array) -> Array:
+    """In the convention of the MFU."""
+    return rung_attention_per_token * attention_counted * rung_tokens
 
 
 @quantity(

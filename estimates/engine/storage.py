@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.conditions import BUILDING, every, gives, is_task
+from estimates.engine.conditions import BUILDING, every, gives, has_rows, has_word, is_task, lacks
 from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 
@@ -69,10 +69,34 @@ def archived_corpus_gb_months(raw_corpus_gb: Array, clean_corpus_gb: Array, arch
     return (raw_corpus_gb + clean_corpus_gb) * archive_months
 
 
+@quantity("parameter", "Parameters that are trained", "被训练的参数量", when=building)
+def trained_parameters(model__parameters: Array) -> Array:
+    """All of the model, active or not."""
+    return model__parameters
+
+
+@trained_parameters.variant(when=every(is_task("finetune"), has_word("finetune.strategy", "lora")))
+def trained_adapter(finetune__adapter_parameters: Array) -> Array:
+    """The adapter: frozen weights are those of the base, and stored once with it."""
+    return finetune__adapter_parameters
+
+
+@trained_parameters.variant(when=every(is_task("finetune"), has_word("finetune.strategy", "head_only")))
+def trained_head(finetune__head_parameters: Array) -> Array:
+    """The head: frozen weights are those of the base, and stored once with it."""
+    return finetune__head_parameters
+
+
+@trained_parameters.variant(when=every(has_rows("model.stages"), lacks("model.parameters")))
+def trained_last_stage(model__stages__parameters: Array) -> Array:
+    """A model that grows: as large as it becomes."""
+    return model__stages__parameters.max(axis=0)
+
+
 @quantity("GB", "Size of a checkpoint", "单个检查点大小", source=MIXED_ADAM, when=building)
-def checkpoint_gb(model__parameters: Array, storage__checkpoint_bytes_per_parameter: Array) -> Array:
-    """Weights and the state of the optimiser; of all parameters, active or not."""
-    return model__parameters * storage__checkpoint_bytes_per_parameter / GB
+def checkpoint_gb(trained_parameters: Array, storage__checkpoint_bytes_per_parameter: Array) -> Array:
+    """Weights and the state of the optimiser, of what is trained."""
+    return trained_parameters * storage__checkpoint_bytes_per_parameter / GB
 
 
 @quantity("byte / parameter", "Bytes of a stored weight", "存储每权重字节", when=building)
@@ -82,9 +106,9 @@ def stored_weight_bytes() -> float:
 
 
 @quantity("GB", "Size of the weights", "模型权重大小", when=building)
-def weights_gb(model__parameters: Array, stored_weight_bytes: float) -> Array:
+def weights_gb(trained_parameters: Array, stored_weight_bytes: float) -> Array:
     """Without the state of the optimiser."""
-    return model__parameters * stored_weight_bytes / GB
+    return trained_parameters * stored_weight_bytes / GB
 
 
 @quantity("1", "Checkpoints kept for good", "长期保留的检查点数", when=building)

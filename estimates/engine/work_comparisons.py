@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from estimates.engine.attention import attention_flops_factor, forward_attention_flops_factor
 from estimates.engine.baselines import published_paid_mfu
 from estimates.engine.case import Case
 from estimates.engine.conditions import BUILDING
@@ -21,6 +22,7 @@ from estimates.engine.whatif import Setting
 Answer = dict[str, Any]
 ONE_POINT = 0.01
 COUNTS = (0.25, 0.5, 1.0, 2.0, 4.0)
+STRATEGIES = ("full", "lora", "head_only")
 INTERVALS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 TOKENS_PER_OPTIMAL_PARAMETER = 20.0
 EFFICIENCY_LEAVES = (
@@ -182,16 +184,31 @@ def finetune(case: Case) -> Answer | None:
     """Full, LoRA and head only, side by side: operations, hours and the money for computing."""
     if case.plan.task != "finetune" or not case.has("full_training_flops"):
         return None
-    per_flop = case.median("accelerator_hours") / case.median("training_flops")
-    rows = {}
-    for strategy in ("full", "lora", "head_only"):
-        work = case.median(f"{strategy}_training_flops")
-        rows[strategy] = {
-            "training_flops": figure(work),
-            "accelerator_hours": figure(work * per_flop),
-            "compute_money": figure(work * per_flop * case.median("hourly_rate")),
+    chosen = case.plan.text("finetune.strategy") or "full"
+    works = {name: case.median(f"{name}_training_flops") for name in STRATEGIES}
+    teacher = case.median("teacher_flops") if case.has("teacher_flops") else 0.0
+    counted = {name: work + teacher + _tuning_attention(case, name) for name, work in works.items()}
+    per_flop = case.median("accelerator_hours") / counted[chosen]
+    rows = {
+        name: {
+            "training_flops": figure(works[name]),
+            "accelerator_hours": figure(counted[name] * per_flop),
+            "compute_money": figure(counted[name] * per_flop * case.median("hourly_rate")),
         }
-    return {"chosen": case.plan.text("finetune.strategy"), "strategies": rows}
+        for name in STRATEGIES
+    }
+    return {"chosen": chosen, "strategies": rows}
+
+
+def _tuning_attention(case: Case, strategy: str) -> float:
+    """Attention of a strategy, where hours stand on it: forward only for a head, as often as its trunk runs."""
+    if not case.has("attention_flops") or "paid_mfu" in case.evaluation.leaves:
+        return 0.0
+    of_head = strategy == "head_only"
+    per_pass = case.median("attention_flops_per_token") / case.median("attention_flops_factor")
+    factor = forward_attention_flops_factor() if of_head else attention_flops_factor()
+    tokens = case.median("trunk_tokens" if of_head else "paid_tokens")
+    return per_pass * factor * case.median("attention_counted") * tokens
 
 
 def precision(case: Case) -> Answer | None:
