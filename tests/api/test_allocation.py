@@ -6,9 +6,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.usage import factories
-from tests.usage.conftest import kept_files  # noqa: F401
+from tests.usage.conftest import (
+    kept_files,  # noqa: F401
+    no_worker,  # noqa: F401
+)
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker  # noqa: F401
 from usage.models import AllocationRule, KeySet, Reassignment
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_files", "no_worker")]

@@ -6,9 +6,11 @@ import pytest
 from rest_framework.test import APIClient
 
 from tests.usage import factories
-from tests.usage.conftest import kept_files  # noqa: F401
+from tests.usage.conftest import (
+    kept_files,  # noqa: F401
+    no_worker,  # noqa: F401
+)
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker  # noqa: F401
 from usage import services
 from usage.models import Import, Scope, Source
 

@@ -7,8 +7,10 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from core.months import Month
-from tests.usage.conftest import kept_files  # noqa: F401
-from tests.usage.test_pages import no_worker  # noqa: F401
+from tests.usage.conftest import (
+    kept_files,  # noqa: F401
+    no_worker,  # noqa: F401
+)
 from tests.usage.test_recurring import price
 from usage.models import Booking, RecurringBooking
 

@@ -12,7 +12,6 @@ from django.urls import reverse
 from core.errors import DomainError
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker  # noqa: F401
 from usage import corrections, services
 from usage.models import Import, RejectedRow
 from usage.totals import Question, usage_totals
@@ -69,7 +68,7 @@ def test_people_without_the_role_mend_nothing(stage, client):
     assert client.get(reverse("import-correct", args=[found["import"]])).status_code == 404
 
 
-def test_rows_are_mended_on_the_page_and_by_the_downloaded_list(stage, client, no_worker):  # noqa: F811
+def test_rows_are_mended_on_the_page_and_by_the_downloaded_list(stage, client, no_worker):
     found = deliver(factories.source(), focus(*BAD))
     client.force_login(stage.operator)
     address = reverse("import-correct", args=[found["import"]])

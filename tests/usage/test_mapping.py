@@ -13,7 +13,6 @@ from django.urls import reverse
 from core.errors import DomainError
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker  # noqa: F401
 from usage import mapping, services
 from usage.bookings.posting import manual_source
 from usage.models import Import, Record, Source
@@ -139,7 +138,7 @@ def fields_of(sha256: str, **more: str) -> dict[str, str]:
     }
 
 
-def test_a_file_is_uploaded_mapped_previewed_and_imported(stage, client, no_worker):  # noqa: F811
+def test_a_file_is_uploaded_mapped_previewed_and_imported(stage, client, no_worker):
     factories.source("own")
     client.force_login(stage.operator)
     sent = client.post(reverse("mapping-new"), {"source": "own", "file": SimpleUploadedFile("bill.csv", BILL.encode())})

@@ -10,7 +10,6 @@ from django.urls import reverse
 from core.errors import DomainError
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker  # noqa: F401
 from usage import periods, services
 from usage.models import Import, Scope
 from usage.totals import Question, usage_totals
@@ -112,7 +111,7 @@ def test_a_final_period_does_not_become_final_again_and_members_do_not_decide(st
         periods.finalise_period(Scope.objects.get(), by=stage.finance, reason="Invoice.")
 
 
-def test_the_page_of_a_source_shows_months_states_and_what_waits(stage, client, no_worker):  # noqa: F811
+def test_the_page_of_a_source_shows_months_states_and_what_waits(stage, client, no_worker):
     source = factories.source()
     deliver(source, focus({"BilledCost": "100"}, APRIL))
     held = deliver(source, focus({"BilledCost": "50"}, APRIL))

@@ -15,7 +15,7 @@ from teams import notifications
 from teams.models import Activity, ClosedMonth, Notification
 from tests.usage import factories
 from tests.usage.factories import deliver, focus
-from tests.usage.test_pages import no_worker, rule_fields  # noqa: F401
+from tests.usage.test_pages import rule_fields
 from usage import queries, reassignments, restatements, rules
 from usage.models import AllocationRule, KeySet, Placement, Reassignment
 from usage.pipeline.swap import known_now
@@ -257,7 +257,7 @@ def test_only_operators_and_finance_re_assign(stage, client):
         assert client.get(reverse("reassignment-list")).status_code == 403
 
 
-def test_usage_is_picked_tried_out_moved_and_taken_back_on_the_pages(stage, client, no_worker):  # noqa: F811
+def test_usage_is_picked_tried_out_moved_and_taken_back_on_the_pages(stage, client, no_worker):
     deliver(factories.source(), focus({"ResourceId": "lonely", "EffectiveCost": "30"}, {"ResourceId": "other"}))
     client.force_login(stage.operator)
     key_set = KeySet.objects.get(resource="lonely")
