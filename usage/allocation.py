@@ -20,7 +20,7 @@ from .daily import MEASURES, days_of_records
 from .models import AllocationRule, Placement, Reassignment
 from .models.allocation import Split
 from .parts import hours_of_parts, months_of_parts, rules_of_parts
-from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Override, Place, Rule, Target, places_of, within
+from .pipeline.placement import FIRST_DAY, LAST_DAY, Condition, Override, Place, Rule, Share, Target, places_of, within
 from .sources import BY_HAND
 
 BEGINNING = "0001-01-01T00:00:00+00:00"
@@ -116,11 +116,13 @@ HOURS = 1 + MEASURES.index("accelerator_hours")
 """Where the hours stand in an answer of `days_of_records`, after its groups; the rows come first."""
 
 
-def months_of(projects: Sequence[int], hours: Hours) -> tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...]:
+def months_of(projects: Sequence[int], hours: Hours) -> tuple[tuple[date, date, tuple[Share, ...]], ...]:
     """The weights of each month, of some projects or, without any, of all that used something."""
     found = []
     for month, used in sorted(hours.items()):
-        shares = tuple((project, used[project]) for project in sorted(projects or used) if used.get(project, 0) > 0)
+        shares = tuple(
+            Share(project, used[project]) for project in sorted(projects or used) if used.get(project, 0) > 0
+        )
         if shares:
             found.append((month, Month.of(month).end, shares))
     return tuple(found)
@@ -148,7 +150,7 @@ def as_rule(
             stage=row.stage,
             experiment=row.experiment,
             reference=row.reference,
-            shares=() if monthly is not None else tuple(shares),
+            shares=() if monthly is not None else tuple(Share(*share) for share in shares),
             monthly=monthly,
         ),
         source_id=row.source_id,
@@ -275,8 +277,11 @@ def _by_day(places: Sequence[Place]) -> list[Place]:
     """Neighbouring days with the same place joined, so that a cut at a closed month is no difference."""
     joined: list[Place] = []
     for place in sorted(
-        places, key=lambda place: (place.starts_on, not place.is_first, place.project_id or 0, place.is_shared)
-    ):
+        places,
+        key=lambda place: (
+            place.starts_on, not place.is_first, place.project_id or 0, place.is_shared, place.reference
+        ),
+    ):  # fmt: skip
         twin = next(
             (
                 index

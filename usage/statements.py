@@ -22,6 +22,7 @@ from teams.rates import RateTable, rate_table
 from . import restatements
 from .daily import BEARS_MONEY, LIVE_AT, LIVE_NOW, PLACED_AT, PLACED_NOW, days_of_records
 from .focus_export import Line, guarded
+from .parts import IS_SHARE
 
 
 @dataclass
@@ -182,7 +183,7 @@ def _costs(
     )
     where = "TRUE" if billed else "x.day >= %(start)s AND x.day < %(end)s"
     sql = days_of_records(
-        ["p.project_id", "p.category", "x.currency", "p.share <> 1"],
+        ["p.project_id", "p.category", "x.currency", IS_SHARE],
         records=(
             f"(SELECT * FROM usage_record WHERE {near} AND key_set_id IN"
             " (SELECT key_set_id FROM usage_placement WHERE project_id = ANY(%(projects)s::bigint[])))"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 FIRST_DAY, LAST_DAY = date(1, 1, 1), date(9999, 12, 31)
 FIELDS = (
@@ -57,6 +57,15 @@ class Condition:
         return bool(found) == (self.operator == "present")
 
 
+class Share(NamedTuple):
+    """One part of a split: whose it is, how much it weighs, and the proposal that it is the work of."""
+
+    owner: int
+    """A project, SHARED_COST or NOBODY."""
+    weight: Decimal
+    reference: str = ""
+
+
 @dataclass(frozen=True)
 class Target:
     """Where a rule puts what it matches."""
@@ -68,9 +77,9 @@ class Target:
     stage: str = ""
     experiment: str = ""
     reference: str = ""
-    shares: tuple[tuple[int, Decimal], ...] = ()
-    """Projects (or SHARED_COST, NOBODY) and weights of a rule that splits."""
-    monthly: tuple[tuple[date, date, tuple[tuple[int, Decimal], ...]], ...] | None = None
+    shares: tuple[Share, ...] = ()
+    """Of a rule that splits."""
+    monthly: tuple[tuple[date, date, tuple[Share, ...]], ...] | None = None
     """Of a rule that splits by usage: half-open months with the weights of each; in other months it is shared."""
 
     def on(self, day: date) -> Target:
@@ -194,19 +203,19 @@ def _places(
         "reassignment_id": over.id if over else None,
     }
     if target.shares:
-        parts = exact_shares([weight for _project, weight in target.shares])
+        parts = exact_shares([each.weight for each in target.shares])
         return [
             Place(
                 start,
                 end,
-                project_id=project if project > 0 else None,
-                is_shared=project == SHARED_COST,
+                project_id=each.owner if each.owner > 0 else None,
+                is_shared=each.owner == SHARED_COST,
                 share=part,
                 is_first=index == 0,
-                task_type=target.task_type or task_types.get(project, ""),
-                **shared,
+                task_type=target.task_type or task_types.get(each.owner, ""),
+                **shared | ({"reference": each.reference} if each.reference else {}),
             )
-            for index, ((project, _weight), part) in enumerate(zip(target.shares, parts, strict=True))
+            for index, (each, part) in enumerate(zip(target.shares, parts, strict=True))
         ]
     task_type = target.task_type or (task_types.get(target.project_id, "") if target.project_id else "")
     return [Place(start, end, project_id=target.project_id, is_shared=target.is_shared, task_type=task_type, **shared)]
