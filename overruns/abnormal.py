@@ -16,9 +16,10 @@ from django.urls import reverse
 from core.money import exact_text, round_money
 from core.months import Month
 from teams import notifications, permissions
-from teams.models import Organisation, Project, Role, User
+from teams.models import ClosedMonth, Organisation, Project, Role, User
 from usage.models import DailyUsage, Source
 from usage.overview import costs_of_days
+from usage.reassignments import owners
 
 from .growth import WINDOW, Excess, excesses, medians
 from .models import Episode
@@ -141,25 +142,33 @@ def movers_of(course: Course, excess: Excess) -> list[dict[str, str]]:
 
 
 def watch_shares(*, now: datetime) -> list[Episode]:
-    """Is more of this month's cost without a project, or without tags, than the organisation allows?"""
+    """Is more of a month's cost without a project, or without tags, than the organisation allows? This month and the
+    last are looked at, for bills come late; what lasts of months that are closed or further back ends."""
     organisation = Organisation.current()
     today = organisation.today(now)
-    month = Month.of(today)
+    closed = set(ClosedMonth.objects.values_list("month", flat=True))
+    months = [month for month in (Month.of(today) + -1, Month.of(today)) if month.start not in closed]
     begun = []
-    for whole in costs_of_days(month.start, month.end):
-        parts = (
-            (Episode.Kind.UNALLOCATED, whole.unallocated, organisation.unallocated_limit),
-            (Episode.Kind.UNTAGGED, whole.untagged, organisation.untagged_limit),
-        )
-        for kind, part, limit in parts:
-            if limit is not None:
-                allowed = limit * max(whole.total, ZERO)
-                about = {"kind": kind, "project": None, "counted": whole.currency, "first_day": month.start}
-                begun += take_share(about, part, allowed, today=today, now=now)
+    for month in months:
+        for whole in costs_of_days(month.start, month.end):
+            parts = (
+                (Episode.Kind.UNALLOCATED, whole.unallocated, organisation.unallocated_limit),
+                (Episode.Kind.UNTAGGED, whole.untagged, organisation.untagged_limit),
+            )
+            for kind, part, limit in parts:
+                if limit is not None:
+                    allowed = limit * max(whole.total, ZERO)
+                    about = {"kind": kind, "project": None, "counted": whole.currency, "first_day": month.start}
+                    last_day = min(today, month.end - timedelta(days=1))
+                    begun += take_share(about, part, allowed, last_day=last_day, now=now)
+    lasting = Episode.objects.filter(kind__in=[Episode.Kind.UNALLOCATED, Episode.Kind.UNTAGGED], ended_at__isnull=True)
+    lasting.exclude(first_day__in=[month.start for month in months]).update(ended_at=now)
     return begun
 
 
-def take_share(about: dict[str, Any], part: Decimal, allowed: Decimal, *, today: date, now: datetime) -> list[Episode]:
+def take_share(
+    about: dict[str, Any], part: Decimal, allowed: Decimal, *, last_day: date, now: datetime
+) -> list[Episode]:
     """Begin, prolong or end the month's episode; answers it where it begins."""
     episode = Episode.objects.filter(**about).first()
     if part <= allowed:
@@ -170,7 +179,7 @@ def take_share(about: dict[str, Any], part: Decimal, allowed: Decimal, *, today:
     is_new = episode is None
     if episode is None:
         episode = Episode(**about, noticed_at=now)
-    episode.last_day, episode.value, episode.expected, episode.ended_at = today, part, allowed, None
+    episode.last_day, episode.value, episode.expected, episode.ended_at = last_day, part, allowed, None
     episode.save()
     return [episode] if is_new else []
 
@@ -195,9 +204,10 @@ def tell(begun: Sequence[Episode]) -> None:
 
 
 def listeners(project: Project | None) -> list[User]:
+    """A project's managers; of what no project owns, who answers for it (or else operators), and finance."""
     if project:
         return people_of(project)
-    return [*permissions.people_with_role(Role.OPERATOR), *permissions.people_with_role(Role.FINANCE)]
+    return list({person.pk: person for person in [*owners(), *permissions.people_with_role(Role.FINANCE)]}.values())
 
 
 def facts_of(episode: Episode) -> dict[str, Any]:

@@ -11,11 +11,13 @@ import pytest
 from overruns.abnormal import watch_growth
 from overruns.growth import excess_of, excesses
 from overruns.models import Episode
-from teams.models import Notification, Organisation
+from teams.models import ClosedMonth, Notification, Organisation, Role
+from tests import factories as people
 from tests.budgets import factories
 from tests.letters import letters
 from tests.overruns.test_silence import usage_until
 from usage.models import DailyUsage, Meter
+from usage.reassignments import name_owner
 
 MONDAY = date(2027, 3, 1)
 NOW = datetime(2027, 3, 2, 9, tzinfo=UTC)
@@ -153,6 +155,38 @@ def test_too_much_without_a_project_is_told_to_operators_and_finance_once_a_mont
     assert (episode.kind, episode.value, episode.expected) == ("unallocated", 6, 5)
     told = {row.user for row in Notification.objects.filter(kind="shares_high")}
     assert told == {stage.operator, stage.finance}
+
+
+def unplaced(project, amount, day):
+    """Cost of a day that no rule placed."""
+    row = factories.cost(project, amount, day=day)
+    DailyUsage.objects.filter(pk=row.pk).update(project=None)
+
+
+def test_who_answers_for_unallocated_cost_hears_of_it_in_place_of_every_operator(stage):
+    second = people.user("second@example.com")
+    people.member(second, None, Role.OPERATOR)
+    name_owner(second, by=stage.finance)
+    factories.cost(stage.project, 90, day=MONDAY)
+    unplaced(stage.project, 10, MONDAY)
+
+    watch_growth(now=NOW)
+
+    told = {row.user for row in Notification.objects.filter(kind="shares_high")}
+    assert told == {second, stage.finance}
+
+
+def test_a_bill_that_comes_after_its_month_is_looked_at_until_the_month_is_closed(stage):
+    last = MONDAY.replace(day=1) - timedelta(days=1)
+    unplaced(stage.project, 10, last)
+
+    (episode,) = watch_growth(now=NOW)
+    assert (episode.first_day, episode.last_day, episode.ended_at) == (last.replace(day=1), last, None)
+    ClosedMonth.objects.create(month=last.replace(day=1), closed_at=NOW, by=stage.finance)
+    assert watch_growth(now=NOW) == []
+
+    episode.refresh_from_db()
+    assert episode.ended_at == NOW
 
 
 def test_cost_without_tags_is_told_where_a_limit_is_set(stage):
