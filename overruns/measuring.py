@@ -18,7 +18,7 @@ from core.months import Month
 from teams.models import Organisation
 from teams.rates import rate_table
 from usage.models import DailyUsage, Run, RunMetric
-from usage.runs.queries import usage_of_runs
+from usage.runs.queries import MFU_SERIES, usage_of_runs
 
 from .forecast import QUANTILES
 from .judge import Figures
@@ -29,6 +29,8 @@ ZERO = Decimal(0)
 WINDOW = timedelta(hours=6)
 """How long an efficiency has to be low."""
 STALE = timedelta(hours=48)
+MOST_MFU = Decimal("1.5")
+"""No share is greater, above the peak or not: what is, was reported in percent."""
 
 
 def currency_of(guard: Guard) -> str:
@@ -145,10 +147,11 @@ def efficiency_of(guard: Guard, now: datetime) -> Figures | None:
 
 
 def best_of_window(run: Run, now: datetime) -> Decimal | None:
-    points = RunMetric.objects.filter(run=run, name__iregex=r"(^|/)mfu$", at__isnull=False, value__isnull=False)
+    points = RunMetric.objects.filter(run=run, name__iregex=MFU_SERIES, at__isnull=False, value__isnull=False)
     begin = now - WINDOW
     if not points.filter(at__lte=begin).exists():
         return None
     values: Sequence[float | None] = list(points.filter(at__gt=begin, at__lte=now).values_list("value", flat=True))
     known = [value for value in values if value is not None]
-    return max(Decimal(repr(value)) for value in known) if known else None
+    best = Decimal(repr(max(known))) if known else None
+    return best / 100 if best is not None and best > MOST_MFU else best

@@ -12,10 +12,9 @@ from core.vocabulary import Category, TaskType
 from estimates.models import Estimate
 from teams.models import User
 from usage.models import DailyUsage, RunMetric, Source
+from usage.runs.queries import MFU_SERIES
 
 from .models import Measurement, Retrospective
-
-MFU_SERIES = r"(^|/)mfu$"
 
 
 def retrospectives_of(user: User) -> QuerySet[Retrospective]:

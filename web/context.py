@@ -53,7 +53,8 @@ def decisions_waiting(user: User) -> int:
 
 
 def warnings_unanswered(user: User) -> int:
-    return open_flags(user).count() + open_guards(user).count()
+    flags, guards = (found.order_by().values("pk") for found in (open_flags(user), open_guards(user)))
+    return flags.union(guards, all=True).count()
 
 
 def notifications_unread(user: User) -> int:

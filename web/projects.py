@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from budgets.models import BudgetLine, ProposalVersion
+from budgets.models import BudgetLine, ProposalVersion, Stop
 from core.errors import DomainError
 from overruns.models import Flag, LineSilence
 from teams import labels, permissions
@@ -174,6 +174,7 @@ def project(request: PersonRequest, slug: str) -> HttpResponse:
         "burn": burn,
         "runs_out": outlook.passes(chosen.status.budget) if outlook and chosen else None,
         "notice": worst_notice(rows),
+        "stops": Stop.objects.in_force().filter(project=found),
         "silence": LineSilence.objects.open().filter(line__project=found).order_by("known_until").first(),
         "asked": asked_of(found),
         "said": latest_lines(Activity.objects.filter(project=found), HAPPENED),

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from budgets.models import Proposal
+from budgets.models import Proposal, Stop
 from core.errors import DomainError
 from core.keys import row_key
 from teams.models import Project
@@ -146,6 +146,7 @@ def run_page(request: PersonRequest, found: Run, form: LogForm | None = None) ->
     names = chosen_series([each.name for each in series], request.GET.get("series", ""))
     words = {
         "run": found,
+        "stops": Stop.objects.in_force().filter(project=found.project_id, job__in=["", found.job]),
         "kind": KINDS.get(found.state, ""),  # type: ignore[call-overload]
         "used": used,
         "attempts": used.attempts[-ATTEMPTS_SHOWN:][::-1],

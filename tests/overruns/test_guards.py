@@ -161,6 +161,30 @@ def test_an_mfu_that_is_low_for_six_hours_stops_the_run_s_job_alone(stage, run):
     assert answers == {"4711": "no", "4712": "yes"}
 
 
+def test_an_mfu_in_percent_is_read_as_one(stage, run):
+    guard = guards.set_guard(by=stage.manager, measure="mfu", run=run, amount=Decimal("0.3"))
+    report(run, *[41.5] * 8)
+    judge(guard)
+    assert state(guard)[0] == "below"
+
+    report(run, *[25.0] * 7, until=NOW + timedelta(hours=7))
+    RunMetric.objects.filter(run=run).update(name="perf.MFU")
+    judge(guard, now=NOW + timedelta(hours=7))
+    assert state(guard) == ("above", Decimal("0.25"))
+
+
+def test_a_stop_is_said_on_the_pages_of_its_run_and_project(client, stage, run):
+    Stop.objects.create(project=stage.project, job="4711", reason="Too slow.", at=NOW)
+    Stop.objects.create(project=stage.project, job="4712", reason="Another job.", at=NOW)
+    client.force_login(stage.alice)
+
+    of_run = client.get("/runs/base/").content.decode()
+    of_project = client.get("/projects/base-7b/").content.decode()
+
+    assert "Too slow." in of_run and "Another job." not in of_run
+    assert "Too slow." in of_project and "Another job." in of_project
+
+
 def test_a_run_that_reports_for_less_than_six_hours_is_not_judged(stage, run):
     guard = guards.set_guard(by=stage.manager, measure="mfu", run=run, amount=Decimal("0.3"))
     report(run, 0.1, 0.1, 0.1)

@@ -186,7 +186,7 @@ def test_who_asks_sees_no_button_to_decide(flagged, client):
 
 
 @pytest.mark.parametrize(
-    ("name", "queries"), [("project-list", 22), ("proposal-list", 14), ("warning-list", 12), ("retrospective-list", 10)]
+    ("name", "queries"), [("project-list", 22), ("proposal-list", 14), ("warning-list", 13), ("retrospective-list", 10)]
 )
 def test_a_list_takes_as_many_queries_for_many_as_for_one(flagged, client, name, queries, django_assert_num_queries):
     factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 300})

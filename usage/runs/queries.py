@@ -34,6 +34,10 @@ def known_series(run: Run, first: Point) -> Known:
     )
 
 
+MFU_SERIES = r"(^|[/._ -])mfu$"
+"""How trainers call the utilisation of running steps, in any case."""
+
+
 @dataclass(frozen=True)
 class AttemptOfJob:
     """One time a scheduler ran the job: as its log says it."""
