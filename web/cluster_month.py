@@ -17,6 +17,7 @@ from usage.clusters import idle, jobs, queries
 from usage.clusters.capacity import CardDay
 from usage.clusters.months import ClusterMonth, months_of
 from usage.clusters.placed import Fragments, fragments_of
+from usage.ended import lost_of
 from usage.models import Cluster
 from web import figures
 from web.charts.stack import Column
@@ -69,6 +70,7 @@ def words_of(cluster: Cluster, month: Month | None, piece: int | None) -> dict[s
         IdleRow(each, *idle.price_of(cluster, each.accelerator, month.start)) for each in queries.by_accelerator(days)
     ]
     by_kind = {row.sums.accelerator: row for row in rows}
+    ended = jobs.hours_by_state(cluster, month.start, month.end)
     pieces = [FragmentsRow(each, by_kind.get(each.accelerator)) for each in fragments_of(cluster, days, piece)]
     return {
         "month": month.start,
@@ -83,7 +85,8 @@ def words_of(cluster: Cluster, month: Month | None, piece: int | None) -> dict[s
         "piece_columns": piece_columns([row.sums for row in pieces]),
         "piece_label": piece_label([row.sums for row in pieces], month),
         "waits": jobs.queue_waits(cluster, month),
-        "states": jobs.hours_by_state(cluster, month.start, month.end),
+        "ended": ended,
+        "lost": lost_of(ended),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from django import forms
@@ -19,10 +20,12 @@ from django.utils.translation import gettext_lazy
 
 from budgets.models import BudgetLine, ProposalVersion, Stop
 from core.errors import DomainError
+from core.months import Month
 from overruns.models import Flag, LineSilence
 from teams import labels, permissions
 from teams import services as team_services
 from teams.models import CURRENCY_CHOICES, Activity, CostCentre, Organisation, Project, Role, Team, User
+from usage.ended import ended_of_project, lost_of
 from web import lines as line_pages
 from web.activity import latest_lines
 from web.forms import refuse
@@ -31,6 +34,7 @@ from web.requests import PersonRequest
 
 PAGE_LENGTH = 25
 HAPPENED = 6
+MONTHS_OF_JOBS = 3
 
 
 class ProjectFilter(forms.Form):
@@ -165,6 +169,8 @@ def project(request: PersonRequest, slug: str) -> HttpResponse:
     rows = line_rows(shown)
     chosen = chosen_row(rows, request.GET.get("line", ""))
     burn, outlook = burn_of(chosen, now=now) if chosen else (None, None)
+    since = (Month.of(today) + -(MONTHS_OF_JOBS - 1)).start
+    ended = ended_of_project(found, since, today + timedelta(days=1))
     words = {
         "project": found,
         "rows": rows,
@@ -177,6 +183,9 @@ def project(request: PersonRequest, slug: str) -> HttpResponse:
         "stops": Stop.objects.in_force().filter(project=found),
         "silence": LineSilence.objects.open().filter(line__project=found).order_by("known_until").first(),
         "asked": asked_of(found),
+        "ended": ended,
+        "ended_since": since,
+        "lost": lost_of(ended),
         "said": latest_lines(Activity.objects.filter(project=found), HAPPENED),
         "missing": sorted({f"{currency} {month}" for row in rows for month, currency in row.status.rates_missing}),
         **what_may(request.user, found),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 
 from django.db import connection
 
 from core.months import Month, midnight
 from teams.models import Organisation
 
+from ..ended import EndedHours
 from .models import Cluster
 from .queries import HOURS, job_days
 
@@ -55,18 +55,9 @@ def queue_waits(cluster: Cluster, month: Month) -> list[QueueWait]:
         return [QueueWait(*row) for row in cursor.fetchall()]
 
 
-@dataclass(frozen=True)
-class StateHours:
-    """Accelerator-hours of jobs that ended one way, with the money the log itself gives them."""
-
-    state: str
-    currency: str
-    hours: Decimal
-    cost: Decimal
-
-
-def hours_by_state(cluster: Cluster, start: date, end: date) -> list[StateHours]:
+def hours_by_state(cluster: Cluster, start: date, end: date) -> list[EndedHours]:
     """How the hours of some half-open days ended, the most first."""
     rows = job_days(cluster, start, end, ("m.state", "x.currency", "k.source_id"))
-    found = [StateHours(row[0], row[1], row[HOURS], row[COST]) for row in rows]
+    is_in_bill = cluster.source.part_of_id is not None
+    found = [EndedHours(row[0], row[1], row[HOURS], row[COST], is_in_bill) for row in rows]
     return sorted(found, key=lambda each: -each.hours)

@@ -42,8 +42,27 @@ WARNINGS = {
     "copies_of_large_objects_only": gettext_lazy("Very many objects: copies of small ones were not looked for"),
     "snapshot_without_a_day": gettext_lazy("The list holds no time; set issued_at to say when it was taken"),
     "cut_at_the_window": gettext_lazy("Jobs look cut at the window: ask sacct without -T"),
+    "accelerator_hours_unknown": gettext_lazy("Cards were asked for and the log is silent: hours are unknown"),
+    "shares_of_a_card_unknown": gettext_lazy("Shares of cards of unknown size: set shares_per_card"),
     "price_missing": gettext_lazy("No price for the day of use: the row carries no money"),
 }
+
+
+CAUSES = {
+    "node_failure": gettext_lazy("the node failed"),
+    "preemption": gettext_lazy("pre-empted"),
+    "requeue": gettext_lazy("requeued"),
+    "timeout": gettext_lazy("out of time"),
+    "out_of_memory": gettext_lazy("out of memory"),
+    "job_failure": gettext_lazy("the job failed"),
+    "cancellation": gettext_lazy("cancelled"),
+}
+
+
+@register.simple_tag
+def failure_cause(cause: str) -> str:
+    """Why hours were lost, in words."""
+    return str(CAUSES.get(cause, cause))
 
 
 @register.simple_tag
