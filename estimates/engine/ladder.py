@@ -172,6 +172,19 @@ def no_experiment_flops() -> float:
 
 
 @experiment_flops.variant(when=with_ladder)
+def ladder_flops_of_known_hours(
+    experiments__accelerator_hours: Array,
+    experiments__runs: Array,
+    rung_speed: Array,
+    recompute_factor: Array,
+    rung_training_flops: Array,
+) -> Array:
+    """The sum over the rungs; where the hours of a rung are known, what they do at its speed."""
+    done = experiments__accelerator_hours * experiments__runs * SECONDS_PER_HOUR * rung_speed / recompute_factor
+    return np.where(np.isfinite(experiments__accelerator_hours), done, rung_training_flops).sum(axis=0)
+
+
+@experiment_flops.variant(when=with_ladder)
 def ladder_flops(rung_training_flops: Array) -> Array:
     """The sum over the rungs."""
     return rung_training_flops.sum(axis=0)

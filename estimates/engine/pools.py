@@ -120,13 +120,13 @@ def waiting_accelerators(
     return accelerator_count + reliability__spare_count - accelerator_hours / elapsed_hours
 
 
-@quantity(RATE, "Price of each pool over the run", "各资源池运行期单价", when=pooled, **ROW)
+@quantity(RATE, "Price of each pool over the run", "各资源池运行期单价", when=renting_pools, **ROW)
 def pool_rate(pool_price: Array) -> Array:
     """The same in every month."""
     return pool_price
 
 
-@pool_rate.variant(when=pooled)
+@pool_rate.variant(when=renting_pools)
 def pool_rate_over_months(pool_price: Array, pool_price_course: Array, run_month_share: Array) -> Array:
     """Each hour at the price of its month; pools work, and wait, all through the run."""
     return pool_price * (pool_price_course * run_month_share[:, None]).sum(axis=0)

@@ -11,6 +11,7 @@ from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
 HOURS_PER_MONTH = 730.5
+NEVER = 1e30
 MONTH = {"axis": "month"}
 
 
@@ -36,8 +37,8 @@ def _months_reached(month_starts: Array, end: Array) -> int:
 
 @quantity("hour", "End of time", "时间终点")
 def end_of_time() -> float:
-    """Never."""
-    return np.inf
+    """Longer than any plan."""
+    return NEVER
 
 
 @quantity("hour", "Months end", "各月终点", **MONTH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.conditions import every, has_flag, is_task
+from estimates.engine.conditions import every, has_flag, is_task, lacks
 from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
@@ -18,6 +18,7 @@ HOURS_OF_DAY = 24.0
 MILLION = 1e6
 
 serving = is_task("inference")
+served = every(serving, lacks("inference.unit_cost_per_request"))
 elastic = every(serving, has_flag("inference.elastic"))
 MONTH = {"axis": "month"}
 BY_REQUEST = Place(Category.COMPUTE, Category.COMPUTE, "elastic", "request_month_share")
@@ -210,7 +211,7 @@ def cost_per_request(total_cost: Array, total_requests: Array) -> Array:
     return total_cost / total_requests
 
 
-@quantity("money / token", "Cost of a million tokens", "每百万 token 成本", when=serving)
+@quantity("money / token", "Cost of a million tokens", "每百万 token 成本", when=served)
 def cost_per_million_tokens(
     total_cost: Array, total_requests: Array, inference__input_tokens: Array, inference__output_tokens: Array
 ) -> Array:

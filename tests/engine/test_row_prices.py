@@ -99,6 +99,15 @@ def test_what_is_half_own_pays_half_the_price_of_each_month() -> None:
     )
 
 
+def test_own_pools_ask_for_no_rent() -> None:
+    own = {"capital": 9_000, "life_hours": 9_000, "occupancy": 1, "board_kw": 1, "pue": 1, "electricity_price": 0.5}
+
+    answered = estimated(pretrain(compute={"pools": pools(), "mode": "own", "own": own}), prices=PriceBook(STORAGE))
+
+    assert answered["price_missing"] == []
+    assert by_month(answered)[0] == pytest.approx(JANUARY_HOURS * 8 * 1)
+
+
 def test_a_price_that_rises_is_still_ranked_among_what_moves_the_total() -> None:
     of_one_kind = estimated(pretrain(compute__count=4), prices=RISING)
     of_pools = estimated(pretrain(compute={"pools": pools()}), prices=RISING)

@@ -120,6 +120,7 @@ def test_the_short_form_is_unit_cost_times_requests_times_peak() -> None:
     # two months of 30.4375 days
     assert found["cost"]["total"]["p50"] == pytest.approx(100_000 * 60.875 * 0.01 * 1.5)
     assert found["price_missing"] == []
+    assert all(figures["p50"] is not None for figures in found["quantities"].values())
 
 
 def vectors(**more: Any) -> dict[str, Any]:

@@ -69,6 +69,15 @@ def test_rungs_of_a_fine_tuning_in_part_take_as_little_a_token() -> None:
     assert answered["ladder"][0]["accelerator_hours"] == pytest.approx((4e9 + 6e7) * 1e8 / 5e14 / 3600)
 
 
+def test_a_rung_of_known_hours_counts_what_it_does_in_them() -> None:
+    rungs = [{"accelerator_hours": 50, "runs": 2}, {"parameters": 1e8, "tokens": 1e10}]
+
+    answered = estimated(pretrain(experiments=rungs))
+
+    # 100 hours at 500 TFLOPS, and 6 · 1e8 · 1e10
+    assert p50(answered, "experiment_flops") == pytest.approx(100 * 3600 * 5e14 + 6e18)
+
+
 def test_rungs_of_a_distillation_run_the_teacher_too() -> None:
     model = {"parameters": 1e9, "teacher_parameters": 1e10}
 
