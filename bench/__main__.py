@@ -1,9 +1,13 @@
-"""`python -m bench [subject…]`: measure all subjects, or those named. Needs DATABASE_URL, REDIS_URL and SECRET_KEY;
-`make bench` provides them. Each subject is a module with `measure() -> list[Measure]` and a TITLE."""
+"""`python -m bench [subject…] [--rows N] [--stored N]`: measure all subjects, or those named. Needs DATABASE_URL,
+REDIS_URL and SECRET_KEY; `make bench` provides them. Each subject is a module with `measure() -> list[Measure]` and a
+TITLE; what the numbers mean for imports stands in `bench/imports.py`.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -18,7 +22,19 @@ def subjects() -> list[str]:
     return [name for name in names if hasattr(importlib.import_module(f"bench.{name}"), "measure")]
 
 
-def main(asked: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("subjects", nargs="*")
+    for name in ("rows", "stored"):
+        parser.add_argument(f"--{name}", type=int, help="of imports")
+    options = parser.parse_args(arguments)
+    for name in ("rows", "stored"):
+        if getattr(options, name) is not None:
+            os.environ[f"HEADROOM_BENCH_{name.upper()}"] = str(getattr(options, name))
+    return run(options.subjects)
+
+
+def run(asked: list[str]) -> int:
     known = subjects()
     unknown = [name for name in asked if name not in known]
     if unknown:

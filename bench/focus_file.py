@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
+import itertools
 import json
 import random
 from collections.abc import Iterator
@@ -125,6 +127,25 @@ def exact(units: int, digits: int = 16) -> str:
     """`units` of 10^-digits as a plain decimal."""
     text = f"{units:0{digits + 1}d}"
     return f"{text[:-digits]}.{text[-digits:]}".rstrip("0").rstrip(".")
+
+
+class Stream:
+    """The plain file as something to read from: generated as it is asked for, nowhere on disk."""
+
+    def __init__(self, count: int) -> None:
+        self._rows = itertools.chain([COLUMNS], rows(count))
+        self._ready = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while size < 0 or len(self._ready) < size:
+            batch = list(itertools.islice(self._rows, 1_000))
+            if not batch:
+                break
+            block = io.StringIO(newline="")
+            csv.writer(block, lineterminator="\n").writerows(batch)
+            self._ready += block.getvalue().encode()
+        found, self._ready = (self._ready, b"") if size < 0 else (self._ready[:size], self._ready[size:])
+        return found
 
 
 def write(path: Path, count: int, *, shuffled: bool = False, changed: int = 0) -> None:

@@ -1,8 +1,9 @@
 """Imports of large FOCUS files: everything on, against a bare COPY of the same file into an indexed table.
 
-HEADROOM_BENCH_ROWS sets the size (default 1,000,000); HEADROOM_BENCH_STORED how many rows lie there for the last
-measures (default 0: they are left out; 10000000 takes about a quarter of an hour). Everything happens in a database
-that is removed afterwards.
+`python -m bench imports --rows N` (or HEADROOM_BENCH_ROWS) sets the size, default 1,000,000, a multiple of 100.
+`--stored N` (or HEADROOM_BENCH_STORED) adds the measures of one big import, and of another beside that many stored
+rows: 10000000 takes about half an hour and 15 GB. The big file is generated while it is received, so it lies on disk
+once, as the kept original. Everything happens in a database and a folder that are removed afterwards.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Run:
     """One import, in a process of its own."""
 
     seconds: float
+    processor: float
+    """Seconds of the worker's own processor."""
     megabytes: float
     written: int
     closed: int
@@ -58,47 +61,49 @@ class Run:
 
 def measure() -> list[Measure]:
     with bench_database() as environment, tempfile.TemporaryDirectory() as folder:
-        files = Path(folder)
-        plain, shuffled, changed = (files / f"{name}.csv" for name in ("plain", "shuffled", "changed"))
-        focus_file.write(plain, ROWS)
-        focus_file.write(shuffled, ROWS, shuffled=True)
-        focus_file.write(changed, ROWS, shuffled=True, changed=100)
-        copied = ROWS / copy_seconds(plain)
-        created = SAMPLE / bulk_create_seconds(plain)
-        first = imported(plain, environment)
-        same = imported(shuffled, environment)
-        few = imported(changed, environment)
-        assert (same.written, few.written, few.closed) == (0, ROWS // 100, ROWS // 100)
-        beside = f"COPY {copied:,.0f} rows/s"
-        measures = [
-            Measure("FOCUS CSV, everything on: share of COPY", "", 0.40, 0.60, ROWS / first.seconds / copied, "higher",
-                    f"{ROWS / first.seconds:,.0f} rows/s; {beside}"),
-            Measure("… against csv + bulk_create without validation", "×", 4, 6, ROWS / first.seconds / created,
-                    "higher", f"{created:,.0f} rows/s"),
-            Measure(f"memory of the worker, {ROWS:,} rows", "MB", 600, 200, first.megabytes),
-            Measure("delivered again, other order and bytes: share of COPY", "", 1.2, 1.6,
-                    ROWS / same.seconds / copied, "higher", f"{ROWS / same.seconds:,.0f} rows/s"),
-            Measure("… with 1 % changed", "", 0.8, 1.1, ROWS / few.seconds / copied, "higher",
-                    f"{ROWS / few.seconds:,.0f} rows/s, {few.written:,} written"),
-            Measure("memory of the worker, delivered again", "MB", 600, 200, max(same.megabytes, few.megabytes)),
-        ]  # fmt: skip
-        return measures + (stored_measures(files, environment) if STORED else [])
+        return measures_of_files(Path(folder), environment) + (stored_measures(environment) if STORED else [])
 
 
-def stored_measures(files: Path, environment: dict[str, str]) -> list[Measure]:
+def measures_of_files(files: Path, environment: dict[str, str]) -> list[Measure]:
+    """A file into nothing, and delivered again; each written when it is wanted, and gone after."""
+    plain, shuffled, changed = (files / f"{name}.csv" for name in ("plain", "shuffled", "changed"))
+    focus_file.write(plain, ROWS)
+    copied = ROWS / copy_seconds(plain)
+    created = SAMPLE / bulk_create_seconds(plain)
+    first = imported(plain, environment)
+    focus_file.write(shuffled, ROWS, shuffled=True)
+    same = imported(shuffled, environment)
+    focus_file.write(changed, ROWS, shuffled=True, changed=100)
+    few = imported(changed, environment)
+    assert (same.written, few.written, few.closed) == (0, ROWS // 100, ROWS // 100)
+    beside = f"COPY {copied:,.0f} rows/s"
+    return [
+        Measure("FOCUS CSV, everything on: share of COPY", "", 0.40, 0.60, ROWS / first.seconds / copied, "higher",
+                f"{ROWS / first.seconds:,.0f} rows/s; {beside}"),
+        Measure("… against csv + bulk_create without validation", "×", 4, 6, ROWS / first.seconds / created,
+                "higher", f"{created:,.0f} rows/s"),
+        Measure(f"memory of the worker, {ROWS:,} rows", "MB", 600, 200, first.megabytes),
+        Measure("delivered again, other order and bytes: share of COPY", "", 1.2, 1.6,
+                ROWS / same.seconds / copied, "higher", f"{ROWS / same.seconds:,.0f} rows/s"),
+        Measure("… with 1 % changed", "", 0.8, 1.1, ROWS / few.seconds / copied, "higher",
+                f"{ROWS / few.seconds:,.0f} rows/s, {few.written:,} written"),
+        Measure("memory of the worker, delivered again", "MB", 600, 200, max(same.megabytes, few.megabytes)),
+    ]  # fmt: skip
+
+
+def stored_measures(environment: dict[str, str]) -> list[Measure]:
     """One big import, and a small one beside it against the same into nothing."""
-    big, small = files / "big.csv", files / "small.csv"
-    focus_file.write(big, STORED)
-    focus_file.write(small, ROWS)
     empty_tables()
-    into_nothing = imported(small, environment, source="alone")
+    into_nothing = imported(ROWS, environment, source="alone")
     empty_tables()
-    large = imported(big, environment, source="big")
-    beside_it = imported(small, environment, source="beside")
+    large = imported(STORED, environment, source="big")
+    beside_it = imported(ROWS, environment, source="beside")
     return [
         Measure(f"memory of the worker, {STORED:,} rows", "MB", 600, 200, large.megabytes),
         Measure(f"rate of {STORED:,} rows against {ROWS:,}", "×", 0.7, 0.9,
-                (STORED / large.seconds) / (ROWS / into_nothing.seconds), "higher"),
+                (STORED / large.seconds) / (ROWS / into_nothing.seconds), "higher",
+                f"{STORED / large.seconds:,.0f} rows/s, {large.processor / STORED * 1e6:,.1f} µs of the worker a row"
+                f" against {into_nothing.processor / ROWS * 1e6:,.1f}"),
         Measure(f"import beside {STORED:,} stored rows against empty", "×", 0.7, 0.9,
                 into_nothing.seconds / beside_it.seconds, "higher"),
     ]  # fmt: skip
@@ -133,27 +138,39 @@ PROGRAM = """
 import json, sys, time
 from pathlib import Path
 import django; django.setup()
+from bench import focus_file
 from usage import services
 from usage.models import Source
-path, slug = sys.argv[1:]
+from usage.pipeline import files
+what, slug = sys.argv[1:]
 source = Source.objects.filter(slug=slug).first() or services.open_source(by=None, slug=slug)
-with open(path, "rb") as stream:
-    delivery = services.receive_file(source=source, by=None, name="bench.csv", stream=stream)
-started = time.perf_counter()
+stream = focus_file.Stream(int(what)) if what.isdigit() else open(what, "rb")
+delivery = services.receive_file(source=source, by=None, name="bench.csv", stream=stream)
+started, used = time.perf_counter(), time.process_time()
 answer = services.run_import(delivery.pk)
-seconds = time.perf_counter() - started
+seconds, processor = time.perf_counter() - started, time.process_time() - used
 status = Path("/proc/self/status").read_text()
 megabytes = int(status.partition("VmHWM:")[2].split()[0]) / 1024
 assert answer["status"] in ("live", "unchanged"), answer
-print(json.dumps([seconds, megabytes, answer["rows_written"], answer["rows_closed"]]))
+files.path_of(delivery.sha256).unlink()
+print(json.dumps([seconds, processor, megabytes, answer["rows_written"], answer["rows_closed"]]))
 """
 
 
-def imported(path: Path, environment: dict[str, str], source: str = "bench") -> Run:
-    """Import a file in a process of its own. Receiving the file is not counted, reading it is."""
+def imported(what: Path | int, environment: dict[str, str], source: str = "bench") -> Run:
+    """Import a file, or so many generated rows, in a process of its own. Receiving is not counted, reading is.
+
+    A file and the original that was kept of it are removed.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(path), source], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM, str(what), source],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
+    if isinstance(what, Path):
+        what.unlink()
     return Run(*json.loads(done.stdout))
 
 

@@ -100,21 +100,40 @@ class ClosedCost:
 
 def closed_cost_of(delivery: Import) -> ClosedCost:
     """What an import changed in months that were closed before it."""
-    closed = list(ClosedMonth.objects.filter(closed_at__lt=delivery.live_at).values_list("month", flat=True))
-    if not closed or delivery.live_at is None:
+    if delivery.live_at is None:
         return ClosedCost([], [])
+    closed = list(ClosedMonth.objects.filter(closed_at__lt=delivery.live_at).values_list("month", flat=True))
+    found: set[tuple[date, int | None]] = set()
+    for side, months in (("known_from_id", months_near(delivery, closed)), ("known_until_id", closed)):
+        if months:
+            found |= _closed_rows(side, delivery, months)
+    return _closed_cost({month for month, _project in found}, {project for _month, project in found})
+
+
+def months_near(delivery: Import, months: Sequence[date]) -> list[date]:
+    """Those of some months that the rows of a delivery can touch, by its first and last use: what a bill of this month
+    brought need not be looked through for months long closed."""
+    ends = [delivery.outcome.get(name) for name in ("first_usage", "last_usage")]
+    if not all(ends):
+        return list(months)
+    zone = Organisation.current().zone
+    first, last = (Month.of(datetime.fromisoformat(str(end)).astimezone(zone).date()).start for end in ends)
+    return [month for month in months if first <= month <= last]
+
+
+def _closed_rows(side: str, delivery: Import, months: Sequence[date]) -> set[tuple[date, int | None]]:
+    """Closed months, and projects in them, of the rows that an import brought or ended."""
     rows = fetch(
-        """SELECT DISTINCT month, p.project_id FROM usage_record r
-           JOIN unnest(%(closed)s::date[]) AS month
-             ON r.usage_start < (month + interval '1 month') AT TIME ZONE %(zone)s
-            AND r.usage_end > month::timestamp AT TIME ZONE %(zone)s
-           LEFT JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
-            AND p.starts_on < month + interval '1 month' AND p.ends_on > month
-           WHERE (r.known_from_id = %(import)s OR r.known_until_id = %(import)s)
-             AND (coalesce(r.billed, 0) <> 0 OR coalesce(r.effective, 0) <> 0)""",
-        {"closed": closed, "import": delivery.pk, "zone": Organisation.current().time_zone},
+        f"""SELECT DISTINCT month, p.project_id FROM usage_record r
+            JOIN unnest(%(months)s::date[]) AS month
+              ON r.usage_start < (month + interval '1 month') AT TIME ZONE %(zone)s
+             AND r.usage_end > month::timestamp AT TIME ZONE %(zone)s
+            LEFT JOIN usage_placement p ON p.key_set_id = r.key_set_id AND p.known_until IS NULL
+             AND p.starts_on < month + interval '1 month' AND p.ends_on > month
+            WHERE r.{side} = %(import)s AND (coalesce(r.billed, 0) <> 0 OR coalesce(r.effective, 0) <> 0)""",
+        {"months": list(months), "import": delivery.pk, "zone": Organisation.current().time_zone},
     )
-    return _closed_cost({row[0] for row in rows}, {row[1] for row in rows})
+    return {(month, project) for month, project in rows}
 
 
 def closed_cost_since(moment: datetime) -> ClosedCost:
