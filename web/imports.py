@@ -82,6 +82,12 @@ class DeliveryForm(forms.Form):
         help_text=gettext_lazy("Several files are taken as the parts of one delivery."),
     )
     format = forms.ChoiceField(label=gettext_lazy("Format"), required=False)
+    currency = forms.CharField(
+        label=gettext_lazy("Currency, where the file names none"),
+        required=False,
+        max_length=3,
+        help_text=gettext_lazy("Such as USD. The source's own, if it is empty."),
+    )
     billing_period = forms.CharField(
         label=gettext_lazy("Billing month, where the file says none"),
         required=False,
@@ -102,7 +108,11 @@ class DeliveryForm(forms.Form):
         self.fields["format"].choices = [*choices, *((known.slug, known.name) for known in FORMATS)]  # type: ignore[attr-defined]
 
     def settings(self) -> dict[str, str]:
-        given = {name: self.cleaned_data[name] for name in ("billing_period", "issued_at") if self.cleaned_data[name]}
+        given = {
+            name: self.cleaned_data[name]
+            for name in ("currency", "billing_period", "issued_at")
+            if self.cleaned_data[name]
+        }
         return given | ({"final": "1"} if self.cleaned_data["final"] else {})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
@@ -81,6 +83,21 @@ def test_a_source_is_opened_and_its_first_file_delivered(stage, client, no_worke
     services.run_import(delivery.pk)
     outcome = page_of(client, "import", delivery.pk)
     assert "Outcome" in outcome and "FOCUS" in outcome.upper()
+
+
+def test_a_file_without_a_currency_is_delivered_with_one_and_says_so(stage, client, no_worker):
+    factories.source("k8s")
+    client.force_login(stage.operator)
+    sample = (Path(__file__).parent / "samples" / "opencost.csv").read_bytes()
+
+    for currency in ("", "eur", "EURO", "XYZ"):
+        file = SimpleUploadedFile("costs.csv", sample)
+        client.post(reverse("import-new"), {"source": "k8s", "file": file, "currency": currency})
+
+    without, with_one = Import.objects.order_by("pk")
+    assert "Give the source one" in services.run_import(without.pk)["errors"][0]["reason"]
+    assert services.run_import(with_one.pk)["totals"]["EUR"]["billed"] == "25.5"
+    assert "currency=eur" in page_of(client, "import", with_one.pk)
 
 
 def test_an_import_that_is_being_read_says_how_far_it_is(stage, client):

@@ -143,7 +143,9 @@ def insist_on_currency(settings: Settings) -> None:
     """Refuse a file that names no currency where the source does not either."""
     if not settings.currency:
         raise FileRefused(
-            _("The file names no currency. Give the source one: currency=USD."), column="currency", value=""
+            _("The file names no currency. Give the source one, or this delivery: currency=USD."),
+            column="currency",
+            value="",
         )
 
 
