@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from usage.formats import gcp, kubecost, service, slurm_json
 from usage.reading import json_items
 from usage.reading.faults import FileRefused
 from usage.reading.json_items import JsonCursor, JsonRecords, loads
@@ -88,3 +90,23 @@ def test_whatever_the_blocks_the_values_are_the_same(values, block):
         json_items.BLOCK = before
 
     assert found == values
+
+
+WALKS = {
+    "gcp": gcp.json_lines,
+    "service": service.objects,
+    "slurm": slurm_json.jobs,
+    "kubecost": kubecost.allocations,
+}
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=WALKS)
+@given(text=st.lists(st.sampled_from([*"{}[],: 1x\n", '"a"', '"jobs":', '"data":', '{"a": 1}', "null"]), max_size=12))
+def test_whatever_marks_stand_where_a_document_always_has_an_end(walk, text):
+    content = "".join(text).encode()
+    found = 0
+
+    with contextlib.suppress(FileRefused):
+        for _raw in walk(cursor(content)):
+            found += 1
+            assert found <= len(content)

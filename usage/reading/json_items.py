@@ -83,6 +83,11 @@ class JsonCursor:
             end = self._closed_end(self._at)
         else:
             end = self._find(SCALAR_END, self._at)
+            if not first:
+                raise self._early()
+            if end == self._at:
+                problem = f"a value expected, found {first.decode('ascii', 'replace')!r}"
+                raise FileRefused(_("The file is no JSON, on line %(line)s: %(error)s") % _at(self.line, problem))
         raw = self._text[self._at : end]
         self._at = end
         return raw
