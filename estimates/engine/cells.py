@@ -170,10 +170,16 @@ def _read_text(raw: Any, field: Field, path: str, faults: list[PlanFault]) -> Ce
     return None
 
 
+TURN_THE_LINE = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Signs that set the direction of what follows: they would turn the page around the text as well."""
+
+
 def _may_be_kept(char: str) -> bool:
-    """Whether databases, YAML and terminals all take the character."""
+    """Whether databases, YAML, terminals and pages all take the character."""
     return char in "\n\t" or (
-        unicodedata.category(char) not in ("Cc", "Cs", "Zl", "Zp") and char not in "\ufeff\ufffe\uffff"
+        unicodedata.category(char) not in ("Cc", "Cs", "Zl", "Zp")
+        and char not in "\ufeff\ufffe\uffff"
+        and char not in TURN_THE_LINE
     )
 
 

@@ -119,12 +119,16 @@ def _mix(draft: Draft, prefix: str) -> None:
     elif mode != "mixed" and highest(shares.get("compute.mix.own")):
         draft.refuse(prefix + "compute.mode", mode, "mix_without_mixed", (Phrase("word", {"word": "mixed"}),))
     rented = [path for path, value in shares.items() if highest(value) and path != "compute.mix.own"]
-    if len(rented) > 1 and any(
-        "price_per_accelerator_hour" not in pool for pool in draft.tables.get("compute.pools", [])
-    ):
-        # each pool asks for the price of one mode
+    if len(rented) > 1 and _asks_for_one_mode(draft):
         draft.refuse(prefix + rented[1], draft.seen[rented[1]], "exclusive", (Phrase("leave_out"),), other=rented[0])
     _adds_up(draft, prefix, "compute.mix", list(shares.values()))
+
+
+def _asks_for_one_mode(draft: Draft) -> bool:
+    """Whether a pool, or a tier that is acquired like the plan, takes its price from the list: it asks for one mode."""
+    pools, tiers = (draft.tables.get(table, []) for table in ("compute.pools", "inference.tiers"))
+    of_plan = [] if draft.has("compute.price_per_accelerator_hour") else [tier for tier in tiers if "mode" not in tier]
+    return any("price_per_accelerator_hour" not in row for row in (*pools, *of_plan))
 
 
 def _row_shares(draft: Draft, prefix: str, table: str) -> None:

@@ -53,6 +53,7 @@ EXCLUSIVE: Mapping[str, tuple[str, ...]] = {
     "model.stages": ("data.tokens", "data.base_tokens"),
     "model.training_flops": ("model.flops_per_parameter_token", "model.stages"),
     "inference.unit_cost_per_request": ("inference.tiers",),
+    "inference.tiers": ("compute.committed",),
 }
 """A key, and what cannot stand beside it."""
 

@@ -201,5 +201,5 @@ def equivalent_accelerator_hours(
 
 @quantity("accelerator", "Accelerators to meet the deadline", "满足期限所需卡数", when=training)
 def count_for_deadline(accelerator_hours: Array, hours_to_deadline: Array) -> Array:
-    """At the efficiency of the planned size."""
-    return np.ceil(accelerator_hours / hours_to_deadline)
+    """At the efficiency of the planned size; no number meets a deadline that has passed."""
+    return np.where(hours_to_deadline > hours_to_deadline * 0.0, np.ceil(accelerator_hours / hours_to_deadline), np.nan)

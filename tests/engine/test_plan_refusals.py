@@ -449,6 +449,30 @@ def _with_value(path: str, value: object) -> dict[str, Any]:
     return small_plan(**{path.replace(".", "__"): value})
 
 
+def tiers_of(compute: dict[str, Any], **tier: Any) -> dict[str, Any]:
+    return {
+        "task": "inference",
+        "compute": {"accelerator": "l4", **compute},
+        "inference": {"tiers": [{"name": "all", "share": 1, **tier}]},
+    }
+
+
+def test_a_tier_of_the_list_price_asks_for_one_way_to_rent() -> None:
+    mixed = {"mix": {"on_demand": 0.5, "spot": 0.5}}
+
+    assert codes(tiers_of(mixed))["compute.mix.spot"] == "exclusive"
+    for spoken in (tiers_of(mixed, mode="spot"), tiers_of(mixed, price_per_accelerator_hour=1)):
+        assert "compute.mix.spot" not in codes(spoken)
+
+
+def test_a_reservation_cannot_stand_beside_tiers() -> None:
+    assert codes(tiers_of({"committed": {"count": 8, "hours": 100}}))["compute.committed"] == "exclusive"
+
+
+def test_a_name_that_would_turn_the_page_around_is_refused() -> None:
+    assert codes(small_plan(name="report\u202efdp"))["name"] == "control_character"
+
+
 def test_a_percentage_is_quoted_as_it_was_typed() -> None:
     for typed, message in (("200%", "200% is too high."), ("-5%", "-5% is negative.")):
         fault = faults(small_plan(network__interconnect_share=typed))["network.interconnect_share"]

@@ -390,3 +390,13 @@ def test_a_decoder_without_layers_is_refused_rather_than_served_without_a_cache(
     document = pretrain(task="inference", inference={"requests_per_day": 1000, "input_tokens": 10, "output_tokens": 10})
 
     assert "inference.kv_bytes_per_token" in refused(document)
+
+
+def test_no_number_of_cards_meets_a_deadline_that_has_passed() -> None:
+    document = pretrain(deadline="2020-01-01")
+    del document["start"]
+
+    answered = estimated(document)
+
+    assert answered["quantities"]["count_for_deadline"]["p50"] is None
+    assert answered["probability"]["misses_deadline"] == 1
