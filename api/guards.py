@@ -42,7 +42,9 @@ class GuardWriteSerializer(serializers.Serializer):
     quantile = serializers.ChoiceField(Threshold.Quantile.choices, required=False, default="")
     share = AmountField(required=False, max_digits=7, min_value=Decimal(0))
     amount = AmountField(required=False, max_digits=24, decimal_places=6, min_value=Decimal(0))
-    unit = serializers.CharField(required=False, default="", help_text=_("As the bill names it, such as TB."))
+    unit = serializers.CharField(
+        required=False, default="", max_length=120, help_text=_("As the bill names it, such as TB.")
+    )
     since = serializers.DateField(required=False, help_text=_("Of quantities."))
     period = serializers.ChoiceField(
         Guard.Period.choices, required=False, default="", help_text=_("Quantities are counted anew in each.")

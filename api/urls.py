@@ -30,6 +30,7 @@ from api import (
     runs,
     sources,
     statements,
+    thresholds,
     tokens,
     usage,
 )
@@ -43,6 +44,7 @@ urlpatterns = [
     *proposals.urlpatterns,
     *budgets.urlpatterns,
     *capacity.urlpatterns,
+    *thresholds.urlpatterns,
     *closing.urlpatterns,
     *guards.urlpatterns,
     *sources.urlpatterns,

@@ -12,8 +12,8 @@ from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
-from django.shortcuts import render
-from django.urls import path
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
@@ -227,8 +227,11 @@ def capacity(request: PersonRequest) -> HttpResponse:
 
 @login_required
 def capacity_export(request: PersonRequest) -> HttpResponse:
-    """Every kind of card in every month, as a table."""
-    view = view_for(request, capacity_form(request))
+    """Every kind of card in every month, as a table; what the page would refuse is said there."""
+    form = capacity_form(request)
+    view = view_for(request, form)
+    if form.errors:
+        return redirect(f"{reverse('capacity')}?{request.GET.urlencode()}")
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()

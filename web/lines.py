@@ -221,7 +221,10 @@ class ReleaseForm(forms.Form):
 
 class ThresholdForm(forms.Form):
     basis = forms.ChoiceField(label=gettext_lazy("Of what"), choices=Threshold.Basis.choices)
-    percent = NumberField(label=gettext_lazy("At"), min_value=1, max_value=1000, decimal_places=2)
+    percent = NumberField(
+        label=gettext_lazy("At percent of the line"), min_value=1, max_value=1000, decimal_places=2, required=False
+    )
+    amount = MoneyField(label=gettext_lazy("or at an amount"), min_value=0, required=False)
     quantile = forms.ChoiceField(
         label=gettext_lazy("Quantile of the forecast"),
         choices=Threshold.Quantile.choices,
@@ -324,7 +327,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "restated": restated_rows(row),
         "refused": next(iter(bound), ""),
     }
-    return render(request, "web/projects/line.html", words)
+    return render(request, "web/projects/line.html", words, status=422 if bound else 200)
 
 
 def closed_words(found: BudgetLine, row: LineRow) -> dict[str, Any] | None:
@@ -441,9 +444,9 @@ def line_release(request: PersonRequest, slug: str, line_id: int) -> HttpRespons
 @require_POST
 def line_threshold(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
-        line_services.add_threshold(
-            found, by=request.user, basis=asked["basis"], share=asked["percent"] / 100, quantile=asked["quantile"]
-        )
+        percent = asked.pop("percent")
+        share = None if percent is None else percent / 100
+        line_services.add_threshold(found, by=request.user, share=share, **asked)
 
     return act(
         request, slug, line_id, "threshold", ThresholdForm(request.POST), change, _("The line is watched there too.")

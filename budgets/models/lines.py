@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.contrib.postgres.constraints import ExclusionConstraint
@@ -12,6 +13,7 @@ from django.db.models import F, Func, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from core.money import exact_text
 from core.months import Period
 from core.vocabulary import LINES, Basis, ChargeCategory
 from teams import labels
@@ -203,8 +205,8 @@ class Threshold(models.Model):
     def __str__(self) -> str:
         what = f"{self.get_basis_display()} {self.get_quantile_display()}".strip()
         if self.share is None:
-            return f"{self.amount} · {what}"
-        share = _("%(share)s %%") % {"share": f"{self.share * 100:.0f}"}
+            return f"{exact_text(self.amount or Decimal(0))} · {what}"
+        share = _("%(share)s %%") % {"share": exact_text(self.share * 100)}
         return f"{share} · {what}"
 
     @property

@@ -197,7 +197,10 @@ def add_threshold(
     locked = lock_lines([line.pk])[line.pk]
     check_may_watch(locked, by)
     if (share is None) == (amount is None) or (share or amount or 0) <= 0:
-        raise DomainError(_("A threshold is a share of the line or an amount, above zero."))
+        raise DomainError(
+            _("A threshold is a share of the line or an amount, above zero."),
+            faults=[Fault("amount", amount and exact_text(amount), _("is no threshold"), _("one of them, above zero"))],
+        )
     of_forecast = quantile or Threshold.Quantile.P50
     quantile = of_forecast if basis == Threshold.Basis.FORECAST else ""
     threshold, _new = Threshold.objects.update_or_create(
