@@ -59,7 +59,7 @@ class FigureField(forms.CharField):
         try:
             return parse_number(text).amount
         except NotANumber as error:
-            raise forms.ValidationError(_("Write a number such as 0.42, 42% or 50000.")) from error
+            raise forms.ValidationError(_("Write a number such as 50000, 0.42 or 42%.")) from error
 
 
 def figure(label: Any, **options: Any) -> FigureField:
