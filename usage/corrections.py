@@ -12,7 +12,7 @@ from typing import IO
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, permissions
 from teams.models import User
 
@@ -49,7 +49,7 @@ def correct_import(
     the mended rows alone.
     """
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account delivers usage."))
+        raise NotAllowed(_("Only an operator, finance or a machine account delivers usage."))
     changed = _changed(original, mended)
     with tempfile.TemporaryFile() as file:
         _write(original, changed, file)

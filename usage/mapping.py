@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import EXACT, exact_text
 from teams import activity, permissions
 from teams.models import User
@@ -201,7 +201,7 @@ def map_source(source: Source, given: Mapping[str, Any], *, sha256: str, name: s
     """Keep a mapping as a source's settings. It must read at least one row of the file it was made for."""
     row = Source.objects.select_for_update(of=["self"]).get(pk=source.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account maps the columns of a source."))
+        raise NotAllowed(_("Only an operator, finance or a machine account maps the columns of a source."))
     if row.format not in ("", FORMAT.slug):
         raise DomainError(
             _("This source reads %(format)s. Open another source for other files.") % {"format": row.format}

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.months import Month
 from teams import activity, permissions
 from teams.models import Organisation, User
@@ -61,7 +61,7 @@ def reopen_period(given: Scope, *, by: User, reason: str) -> Scope:
 def _moved_by_hand(given: Scope, to: State, *, by: User, reason: str, verb: str) -> Scope:
     scope = Scope.objects.select_for_update(of=["self"]).select_related("source").get(pk=given.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator or finance says whether a period is final."))
+        raise NotAllowed(_("Only an operator or finance says whether a period is final."))
     if scope.month is None:
         raise DomainError(_("A log has no billing month that could be final."))
     if not reason.strip():
@@ -95,7 +95,7 @@ def wait_for_final(source: Source, days: int | None, *, by: User) -> Source:
     """How many days after its end a month of this source becomes final by itself; None: by hand alone."""
     row = Source.objects.select_for_update(of=["self"]).get(pk=source.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account changes a source."))
+        raise NotAllowed(_("Only an operator, finance or a machine account changes a source."))
     if days is not None and not 0 <= days <= 366:
         raise DomainError(_("Give a number of days from 0 to 366."), faults=[Fault("days", days, _("is too many"))])
     kept = {name: value for name, value in row.settings.items() if name != "final_after_days"}

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.months import Month
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
@@ -57,7 +57,7 @@ def reverse_reassignment(given: Reassignment, *, by: User, reason: str, now: dat
     rules.lock_rules()
     row = Reassignment.objects.select_for_update(of=["self"]).get(pk=given.pk)
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance re-assigns usage."))
+        raise NotAllowed(_("Only an operator or finance re-assigns usage."))
     if row.reversed_at is not None:
         raise DomainError(_("It has been reversed already."))
     if not reason.strip():
@@ -95,7 +95,7 @@ def _moves(draft: Reassignment, key_sets: Sequence[int]) -> list[rules.Move]:
 def check(draft: Reassignment, key_sets: Sequence[int], *, by: User) -> None:
     """Every fault of a decision at once."""
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance re-assigns usage."))
+        raise NotAllowed(_("Only an operator or finance re-assigns usage."))
     faults = []
     if not key_sets:
         faults.append(Fault("key_sets", None, _("choose what to re-assign")))
@@ -191,7 +191,7 @@ def name_owner(person: User | None, *, by: User) -> AllocationOwner:
     """Say who answers for cost that no rule places; nobody named: every operator."""
     row, _made = AllocationOwner.objects.select_for_update().get_or_create(singleton=True)
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance names the owner of unallocated cost."))
+        raise NotAllowed(_("Only an operator or finance names the owner of unallocated cost."))
     if person is not None and not permissions.may_allocate(person):
         raise DomainError(_("Choose somebody who may write allocation rules: an operator or finance."))
     row.person = person

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, permissions
 from teams.models import Organisation, Project, User
 
@@ -34,7 +34,7 @@ def save_rule(rule: AllocationRule, *, by: User, shares: Sequence[tuple[Project,
     """Write a new or changed rule. What is stored moves when the rules are applied."""
     lock_rules()
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance writes allocation rules."))
+        raise NotAllowed(_("Only an operator or finance writes allocation rules."))
     if shares and not rule.split:
         rule.split = Split.WEIGHT
     check_rule(rule, shares)
@@ -109,7 +109,7 @@ def retire_rule(rule: AllocationRule, *, by: User) -> None:
     """Take a rule out of force. What it placed stays until the rules are applied."""
     lock_rules()
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance retires allocation rules."))
+        raise NotAllowed(_("Only an operator or finance retires allocation rules."))
     rule.active = False
     rule.save(update_fields=["active", "changed_at"])
     activity.record("rule.retired", by=by, project=rule.project, subject=rule, name=rule.name)
@@ -120,7 +120,7 @@ def move_rule(rule: AllocationRule, *, by: User, earlier: bool) -> None:
     """Exchange a rule's place with its neighbour's: the first that matches wins."""
     lock_rules()
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance orders allocation rules."))
+        raise NotAllowed(_("Only an operator or finance orders allocation rules."))
     ordered = list(AllocationRule.objects.filter(active=True).order_by("position", "id"))
     at = ordered.index(rule)
     other = at - 1 if earlier else at + 1
@@ -209,7 +209,7 @@ def apply_rules(*, by: User) -> int:
     """
     lock_rules()
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance applies allocation rules."))
+        raise NotAllowed(_("Only an operator or finance applies allocation rules."))
     moved = carry_out(list(allocation.moves(allocation.active_rules())))
     if moved and weighs_what_rules_placed():
         moved |= carry_out(list(allocation.moves(allocation.active_rules())))

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.months import Month
 from teams import activity, permissions
 from teams.models import User
@@ -42,7 +42,7 @@ def open_source(
 ) -> Source:
     """Make a source. `meaning`, `money` and `part_of` among the settings become its own columns."""
     if by is not None and not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account opens sources."))
+        raise NotAllowed(_("Only an operator, finance or a machine account opens sources."))
     given = {key: value for key, value in (settings or {}).items() if key not in OF_THE_DELIVERY}
     checked = read_settings(given)
     if format:
@@ -92,7 +92,7 @@ def receive_file(
 ) -> Import:
     """Keep a delivered file and queue its import. The same idempotency key answers with the same import."""
     if by is not None and not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account delivers usage."))
+        raise NotAllowed(_("Only an operator, finance or a machine account delivers usage."))
     if source.format == BY_HAND:
         raise DomainError(
             _("This source holds what people book. Book a file on the page Bookings, or with book_costs.")
@@ -213,7 +213,7 @@ def cancel_import(delivery: Import, *, by: User) -> None:
     except OperationalError:
         raise DomainError(_("The import is being written and can no longer be stopped."), code="wrong_state") from None
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account cancels imports."))
+        raise NotAllowed(_("Only an operator, finance or a machine account cancels imports."))
     if row.status == Import.Status.RUNNING:
         row.cancel_requested = True
     elif row.status in (Import.Status.QUEUED, Import.Status.WAITING):
@@ -230,7 +230,7 @@ def confirm_import(delivery: Import, *, by: User, reason: str) -> Import:
     """Say yes to a delivery that waits: it is queued again, and applied whatever it lowers."""
     row = Import.objects.select_for_update(of=["self"]).get(pk=delivery.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account confirms imports."))
+        raise NotAllowed(_("Only an operator, finance or a machine account confirms imports."))
     if row.status != Import.Status.WAITING:
         raise DomainError(_("Only a delivery that waits for a person can be confirmed."))
     if not reason.strip():
@@ -263,7 +263,7 @@ def make_live(delivery: Import, *, by: User, reason: str, now: datetime | None =
     """
     row = Import.objects.select_for_update(of=["self"]).get(pk=delivery.pk)
     if not permissions.may_make_live(by):
-        raise DomainError(_("Only an operator makes an older delivery live."))
+        raise NotAllowed(_("Only an operator makes an older delivery live."))
     if row.source.imports.open().filter(sha256=row.sha256).exists():
         raise DomainError(_("The same file is being imported; wait for its end."))
     if not superseded_scopes(row):

@@ -10,7 +10,7 @@ from django.db.models import Max
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, notifications, permissions
 from teams.models import Role, User
 
@@ -26,7 +26,7 @@ def expect_source(source: Source, *, by: User, hours: int | None) -> Source:
     """Say how often a source is expected to bring data; None expects nothing."""
     locked = Source.objects.select_for_update(no_key=True).get(pk=source.pk)
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance says how often data is expected."))
+        raise NotAllowed(_("Only an operator or finance says how often data is expected."))
     if hours is not None and not 1 <= hours <= MOST_HOURS:
         fault = Fault("hours", hours, _("is out of range"), f"1 – {MOST_HOURS}")
         raise DomainError(_("The hours are not accepted."), faults=[fault])

@@ -61,7 +61,7 @@ def test_charlie_finds_no_run_and_opens_none_of_other_teams(run, stage, client):
     assert [row["slug"] for row in client.get(reverse("api-runs")).json()["results"]] == ["unrelated"]
     assert send(client, stage.charlie, "api-run-metrics", {"points": []}, run.slug).status_code == 404
     assert send(client, stage.charlie, "api-runs", {"slug": "x", "project": stage.project.slug}).status_code == 404
-    assert send(client, stage.charlie, "api-runs", {"slug": run.slug}).status_code == 422
+    assert send(client, stage.charlie, "api-runs", {"slug": run.slug}).status_code == 403
 
 
 @pytest.mark.django_db

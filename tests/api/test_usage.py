@@ -260,7 +260,7 @@ def test_a_replaced_statement_is_made_live_by_an_operator(stage, client):
 
     refused, answer = ask(stage.finance), ask(stage.operator)
 
-    assert (refused.status_code, answer.status_code) == (422, 202)
+    assert (refused.status_code, answer.status_code) == (403, 202)
     assert services.run_import(answer.json()["id"])["rows_written"] == 1
 
 

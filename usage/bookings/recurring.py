@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import EXACT, exact_text, round_money, split
 from core.months import Month
 from estimates.engine.books import PriceBook, PriceKey
@@ -79,7 +79,7 @@ def add_recurring(item: RecurringBooking, *, by: User | None, now: datetime | No
         Project.objects.select_related("team").select_for_update(of=("self",), no_key=True).get(pk=item.project_id)
     )
     if by is not None and not permissions.may_book(by, project.team):
-        raise DomainError(_("Only finance and managers of the team write down recurring costs."))
+        raise NotAllowed(_("Only finance and managers of the team write down recurring costs."))
     check_recurring(item, Organisation.current().today(moment))
     item.item, item.created_by = item.item.strip().lower(), by
     item.save()
@@ -128,7 +128,7 @@ def end_recurring(item: RecurringBooking, *, by: User, last_month: Month) -> Rec
     """The cost comes for the last time in a month. Drafts of later months go; what is booked is reversed by hand."""
     row = RecurringBooking.objects.select_for_update(of=("self",)).select_related("project__team").get(pk=item.pk)
     if not permissions.may_book(by, row.project.team):
-        raise DomainError(_("Only finance and managers of the team end recurring costs."))
+        raise NotAllowed(_("Only finance and managers of the team end recurring costs."))
     end = (last_month + 1).start
     if end < row.starts_on:
         raise DomainError(_("It cannot end before it began."), faults=[Fault("last_month", str(last_month), "")])
@@ -195,7 +195,7 @@ def edit_draft(draft: MonthDraft, *, by: User, quantity: Decimal, reason: str) -
     """Another number of persons, or of kWh, in one month, with the reason."""
     row = MonthDraft.objects.select_for_update(of=("self",)).select_related("recurring__project__team").get(pk=draft.pk)
     if not permissions.may_confirm_bookings(by):
-        raise DomainError(_("Only finance changes a month."))
+        raise NotAllowed(_("Only finance changes a month."))
     if row.booking_id is not None:
         raise DomainError(_("The month is booked: reverse the booking first."))
     most = MOST_QUANTITY.get(Basis(row.recurring.basis))
@@ -231,7 +231,7 @@ def confirm_months(seen: Mapping[int, Decimal], *, by: User, now: datetime | Non
     source = manual_source()
     lock_source(source.pk)
     if not permissions.may_confirm_bookings(by):
-        raise DomainError(_("Only finance confirms recurring costs."))
+        raise NotAllowed(_("Only finance confirms recurring costs."))
     today = Organisation.current().today(moment)
     drafts = list(
         MonthDraft.objects.due(today)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from core.money import EXACT
 from core.months import Month
 from teams import activity, permissions
@@ -203,7 +203,7 @@ def reverse_booking(booking: Booking, *, by: User, reason: str, now: datetime | 
     lock_source(source.pk)
     row = Booking.objects.select_related("project__team", "reversal").get(pk=booking.pk)
     if not permissions.may_book(by, row.project.team):
-        raise DomainError(_("Only finance and managers of the team reverse bookings."))
+        raise NotAllowed(_("Only finance and managers of the team reverse bookings."))
     check_reversible(row, reason)
     reversal = _opposite(row, reason.strip())
     name = _("reversal of %(number)s") % {"number": row}

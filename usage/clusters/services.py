@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, permissions
 from teams.models import User
 
@@ -165,4 +165,4 @@ def _hold(cluster: Cluster, by: User) -> None:
 
 def _may_keep(by: User) -> None:
     if not permissions.may_keep_clusters(by):
-        raise DomainError(_("Only an operator keeps the register of clusters."))
+        raise NotAllowed(_("Only an operator keeps the register of clusters."))

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, permissions
 from teams.models import User
 
@@ -67,7 +67,7 @@ def set_feed(
     """Say where a source's files appear and when to look. The first look is at once."""
     locked = Source.objects.select_for_update(no_key=True).get(pk=source.pk)
     if not permissions.may_allocate(by):
-        raise DomainError(_("Only an operator or finance says where a source's files appear."))
+        raise NotAllowed(_("Only an operator or finance says where a source's files appear."))
     if kind not in kinds_that_are_on():
         raise DomainError(
             _("This installation has no root for this kind of place. Set HEADROOM_WATCH_ROOT or HEADROOM_BUCKET_ROOT."),
@@ -117,7 +117,7 @@ def ask_for_look(feed: Feed, *, by: User, now: datetime) -> None:
     """Have a feed looked at now, whatever its schedule says. Files whose import was refused are tried again."""
     locked = Feed.objects.select_for_update(no_key=True, of=("self",)).select_related("source").get(pk=feed.pk)
     if not permissions.may_import_usage(by):
-        raise DomainError(_("Only an operator, finance or a machine account has sources looked at."))
+        raise NotAllowed(_("Only an operator, finance or a machine account has sources looked at."))
     if not locked.is_on:
         raise DomainError(_("This feed is switched off. Switch it on first."), code="wrong_state")
     locked.files.filter(delivery__status__in=OVER).update(state=FeedFile.State.SETTLING)

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
-from core.errors import DomainError, Fault
+from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, permissions
 from teams.models import Project, User
 
@@ -64,7 +64,7 @@ def open_run(
 ) -> Run:
     """Make a run."""
     if by is not None and not may_report(by, project):
-        raise DomainError(_("Only the team of the project, an operator, finance or a machine account opens runs."))
+        raise NotAllowed(_("Only the team of the project, an operator, finance or a machine account opens runs."))
     if slug != slugify(slug):
         raise DomainError(
             _("A run needs a short name."), faults=[Fault("slug", slug, _("is no short name"), "base-7b-01")]
@@ -110,7 +110,7 @@ def locked_run(run: Run) -> Run:
 
 def check_may_report(run: Run, by: User | None) -> None:
     if by is not None and not may_report(by, run.project):
-        raise DomainError(_("Only the team of the project, an operator, finance or a machine account reports runs."))
+        raise NotAllowed(_("Only the team of the project, an operator, finance or a machine account reports runs."))
 
 
 def run_named(slug: str) -> Run:
