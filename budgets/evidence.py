@@ -38,7 +38,7 @@ def evidence_of(version: ProposalVersion) -> Evidence:
     return Evidence(
         acceptance=plan.get("acceptance") or None,
         rungs=len(experiments) if isinstance(experiments, list) else 0,
-        redundancy=(answer.get("quantities", {}).get("redundancy_factor") or {}).get("mean"),
+        redundancy=(answer.get("quantities", {}).get("redundancy_factor") or {}).get("p50"),
         justification=str(plan.get("justification") or ""),
         needs_justification=version.proposal.task_type == TaskType.PRETRAIN,
         compliance=(answer.get("quantities", {}).get("compliance_cost") or {}).get("mean") or 0.0,

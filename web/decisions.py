@@ -27,7 +27,7 @@ from budgets.precedents import Why, precedents, reusable_assets
 from budgets.queries import approved_before
 from budgets.services import approval
 from budgets.services.proposals import WRITABLE
-from budgets.versions import VersionDifference, ask_at_todays_prices, leaves, version_before, version_difference
+from budgets.versions import ask_at_todays_prices, leaves, version_before
 from core.errors import DomainError
 from core.vocabulary import Category, TaskType
 from overruns.queries import latest_forecasts
@@ -43,17 +43,9 @@ from web.plan_fields import words_of
 from web.plan_history import history_of
 from web.plan_yaml import yaml_of
 from web.requests import PersonRequest
+from web.version_words import difference_words
 
 ZERO = Decimal(0)
-CAUSE_WORDS = {
-    "scope": gettext_lazy("Scope"),
-    "volume": gettext_lazy("Volume"),
-    "efficiency": gettext_lazy("Efficiency"),
-    "price": gettext_lazy("Prices"),
-    "rest": gettext_lazy("Contingency and level"),
-}
-
-
 LIKE = {
     Why.PLAN: gettext_lazy("the same plan"),
     Why.NAME: gettext_lazy("the same name"),
@@ -255,19 +247,6 @@ def decision_form(asked: Mapping[str, Decimal], rows: Sequence[FundingRow]) -> D
         start[f"{category}_amount"] = sum((each.amount for each in own), ZERO) if own else amount
         start[f"{category}_new_money"] = sum((each.new_money for each in own), ZERO)
     return DecisionForm(asked=asked, initial={name: f"{amount:f}" for name, amount in start.items()})
-
-
-def difference_words(before: ProposalVersion | None, version: ProposalVersion) -> dict[str, Any] | None:
-    """The difference to what was there before, cause by cause, with names."""
-    if before is None:
-        return None
-    found: VersionDifference = version_difference(before, version)
-    return {
-        "found": found,
-        "is_approved": before.state in (ProposalVersion.State.APPROVED, ProposalVersion.State.PARTLY_APPROVED),
-        "is_other": before.proposal_id != version.proposal_id,
-        "rows": [{"name": CAUSE_WORDS[each.cause], "change": each} for each in found.causes],
-    }
 
 
 def like_strip(found: Proposal, user: User) -> list[Outcome]:
