@@ -133,6 +133,19 @@ def metered_with_days(line_ids: Iterable[int], *, since: date) -> tuple[list[Met
     return months, with_days
 
 
+def currencies_paid(line_ids: Iterable[int]) -> list[tuple[str, str, date]]:
+    """The months with cost of these lines in another currency than their own: theirs, the other, the month."""
+    cost = COST_OF_LINES.format(rollup="usage_dailyusage")
+    sql = f"""
+        SELECT DISTINCT currency, paid_in, month
+        FROM (SELECT line.id, line.currency, used.currency AS paid_in, used.reference, {MONTH} AS month,
+                     {AMOUNT} AS amount
+              {cost} AND used.currency <> line.currency GROUP BY 1, 2, 3, 4, 5) AS months
+        WHERE amount <> 0
+    """
+    return [(currency, paid_in, month) for currency, paid_in, month in _rows(sql, line_ids, date.min, date.max, {})]
+
+
 def sources_of_lines(line_ids: Iterable[int]) -> list[tuple[int, int]]:
     """Pairs of a line and a source that has ever metered something on it: one row of each is looked for, not all."""
     sql = f"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -71,12 +71,12 @@ def known_beyond(official: Iterable[tuple], known: Iterable[tuple]) -> dict[tupl
 
 
 def heir_of(closed: BudgetLine, open_lines: Sequence[BudgetLine]) -> BudgetLine | None:
-    """The open line on which late cost of a closed one counts: the next of its kind, else the next wider one."""
+    """On which of the open lines of its project late cost of a closed one counts: the next of its kind, else the next
+    wider one."""
     following = [
         line
         for line in open_lines
-        if line.project_id == closed.project_id
-        and line.category == closed.category
+        if line.category == closed.category
         and line.task_type in (closed.task_type, "")
         and line.subcategory in (closed.subcategory, "")
         and line.start >= closed.end
@@ -91,7 +91,7 @@ def late_costs(
     lines: Sequence[BudgetLine], *, on: date | None = None, known_at: datetime | None = None, until: datetime | None
 ) -> dict[int, list[tuple[LineClosing, Metered]]]:
     """Per open line what became known of closed periods since they were closed, each with the closing it comes from."""
-    heirs = heirs_among(lines, until=until)
+    heirs = heirs_among({line.pk: line.project_id for line in lines}, until=until)
     if not heirs:
         return {}
     known = metered(heirs, on=on, known_at=known_at, project_id=only(line.project_id for line in lines))
@@ -102,18 +102,19 @@ def late_costs(
     return found
 
 
-def heirs_among(lines: Sequence[BudgetLine], *, until: datetime | None) -> dict[int, tuple[LineClosing, int]]:
-    """By closed line its closing, and which of these lines its late cost counts on."""
-    projects = {line.project_id for line in lines}
+def heirs_among(asked: Mapping[int, int], *, until: datetime | None) -> dict[int, tuple[LineClosing, int]]:
+    """By closed line its closing, and on which of these lines its late cost counts; they come with their projects."""
+    projects = set(asked.values())
     closings = list(closings_in_force_of(projects, until=until))
     if not closings:
         return {}
     closed = [closing.line_id for closing in closings]
-    open_lines = list(BudgetLine.objects.filter(project__among=projects).exclude(pk__in=closed))
-    asked = {line.pk for line in lines}
+    open_lines: dict[int, list[BudgetLine]] = defaultdict(list)
+    for line in BudgetLine.objects.filter(project__among=projects).exclude(pk__among=closed):
+        open_lines[line.project_id].append(line)
     heirs = {}
     for closing in closings:
-        heir = heir_of(closing.line, open_lines)
+        heir = heir_of(closing.line, open_lines[closing.line.project_id])
         if heir is not None and heir.pk in asked:
             heirs[closing.line_id] = (closing, heir.pk)
     return heirs

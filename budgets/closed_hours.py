@@ -65,7 +65,7 @@ def late_hours(
     Lines that had no budget of hours have nothing that was official, and pass nothing on.
     """
     found: dict[int, list[tuple[LineClosing, MeteredHours]]] = defaultdict(list)
-    heirs = heirs_among(lines, until=until)
+    heirs = heirs_among({line.pk: line.project_id for line in lines}, until=until)
     with_hours = set(HoursEntry.objects.filter(line__in=heirs).values_list("line", flat=True)) if heirs else set()
     if not with_hours:
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,14 +16,15 @@ from django.utils.translation import gettext_lazy
 from core.errors import DomainError, Fault
 from core.months import Month
 from teams.models import ClosedMonth, Organisation
+from teams.rates import rate_table
 from usage.models import DailyUsage, Import, MonthDraft, Scope, Source
 from usage.overview import costs_of_days
 from usage.sources import BY_HAND
 
-from .actuals import prices_missing
+from .actuals import currencies_paid, prices_missing
+from .closed import heirs_among
 from .funding import first_open_month
 from .models import BudgetLine
-from .queries import line_statuses
 
 NAMES: dict[str, str | Promise] = {
     "scopes": gettext_lazy("Bills are final"),
@@ -112,7 +113,8 @@ def lines_to_close(month: Month) -> QuerySet[BudgetLine]:
 def checklist(months: Sequence[Month], *, now: datetime) -> Checklist:
     """Every point with its figure, for the months together."""
     start, end = months[0].start, months[-1].end
-    lines = list(BudgetLine.objects.open().filter(start__lt=end, end__gt=start).select_related("project"))
+    open_lines = BudgetLine.objects.open().filter(start__lt=end, end__gt=start).order_by()
+    lines = dict(open_lines.values_list("pk", "project"))
     items = [
         scopes_item(start, end),
         missing_item(months),
@@ -170,16 +172,20 @@ def unallocated_item(start: date, end: date) -> CheckItem:
     return CheckItem("unallocated", len(above), above, worst)
 
 
-def rates_item(lines: Sequence[BudgetLine], months: Sequence[Month], *, now: datetime) -> CheckItem:
+def rates_item(lines: Mapping[int, int], months: Sequence[Month], *, now: datetime) -> CheckItem:
+    """Months up to these with cost in a currency that has no rate, of the lines and late on closed ones before them.
+    The lines come with their projects."""
+    paid = currencies_paid([*lines, *heirs_among(lines, until=None)])
+    currencies = {currency for own, other, _month in paid for currency in (own, other)}
+    rates = rate_table(currencies, this_month=Month.of(Organisation.current().today(now)))
     missing = {
-        (str(month), currency, line.currency)
-        for line, status in zip(lines, line_statuses(lines, now=now).values(), strict=True)
-        for month, currency in status.rates_missing
-        if month <= months[-1]
+        (str(month), other, own)
+        for own, other, first in paid
+        if (month := Month.of(first)) <= months[-1] and rates.rate(other, own, month) is None
     }
     return CheckItem("rates", len(missing), sorted(missing))
 
 
-def prices_item(lines: Sequence[BudgetLine]) -> CheckItem:
-    missing = sorted({what for found in prices_missing(line.pk for line in lines).values() for what in found})
+def prices_item(line_ids: Iterable[int]) -> CheckItem:
+    missing = sorted({what for found in prices_missing(line_ids).values() for what in found})
     return CheckItem("prices", len(missing), missing[:10])
