@@ -67,10 +67,12 @@ class Metered(NamedTuple):
 
 
 class MeteredDay(NamedTuple):
-    """Cost of one line on one day, in one currency. `month` is the first day of the month whose rate counts."""
+    """Cost of one line on one day, in one currency and reference. `month` is the first day of the month whose rate
+    counts."""
 
     line_id: int
     day: date
+    reference: str
     currency: str
     month: date
     amount: Decimal
@@ -106,10 +108,12 @@ def metered(
 def metered_days(
     line_ids: Iterable[int], *, known_at: datetime | None = None, project_id: int | None = None
 ) -> list[MeteredDay]:
-    """All cost of the lines by day and currency, in order of the days; as it stands, or as it was known at a time."""
+    """All cost of the lines by day, reference and currency, in order of the days; as it stands, or as it was known at a
+    time."""
     rollup, known = daily_rows(known_at, project_id=project_id)
     cost = COST_OF_LINES.format(rollup=rollup)
-    sql = f"SELECT line.id, used.day, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4 ORDER BY 2, 1, 3, 4"
+    what = f"line.id, used.day, used.reference, used.currency, {MONTH}, {AMOUNT}"
+    sql = f"SELECT {what} {cost} GROUP BY 1, 2, 3, 4, 5 ORDER BY 2, 1, 3, 4, 5"
     return [MeteredDay._make(row) for row in _rows(sql, line_ids, date.min, date.max, known)]
 
 

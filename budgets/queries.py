@@ -248,4 +248,5 @@ def category_totals(proposal: Proposal) -> dict[str, Decimal]:
 def proposals_waiting_for(user: User, *, now: datetime | None = None) -> QuerySet[Proposal]:
     """Proposals whose next step this person may decide, oldest first."""
     today = Organisation.current().today(now or timezone.now())
-    return Proposal.objects.filter(versions__steps__in=approvers.steps_for(user, today)).distinct().order_by("id")
+    steps = approvers.steps_for(user, today)
+    return Proposal.objects.filter(pk__in=steps.values("version__proposal")).order_by("id")

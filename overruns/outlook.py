@@ -77,11 +77,12 @@ def outlooks(
     *,
     now: datetime,
     days: Sequence[DaysOfMonth] | None = None,
+    accrued: Accrued | None = None,
 ) -> dict[int, Outlook]:
     """The forecast of every line that has one: contingency has none, nothing is ever metered on it.
 
     What is accrued on days whose cost is known counts as if it were booked; later days are forecast anyway. `days` is
-    what the meters say of them, where that has been read already.
+    what the meters say of them and `accrued` what they accrued, where that has been read already.
     """
     judged = [line for line in lines if line.category != Category.CONTINGENCY]
     if not judged:
@@ -90,7 +91,9 @@ def outlooks(
     known = {line.pk: known_day(line, fresh.get(line.pk), organisation, now) for line in judged}
     if days is None:
         _months, days = metered_with_days(known, since=first_day_of_use(judged, fresh, now=now))
-    accrued = accrued_until(judged, known, now=now)
+    if accrued is None:
+        accrued = worth_of_accrued(judged, now=now)
+    accrued = accrued_until(known, accrued)
     statuses = {**statuses, **expected_statuses(judged, statuses, accrued)}
     works = works_to_come(judged, statuses)
     rests = rests_by_day(judged, statuses, known, days, accrued, now=now)
@@ -115,11 +118,12 @@ def first_day_of_use(lines: Sequence[BudgetLine], fresh: Mapping[int, datetime],
     return min((known_day(line, fresh.get(line.pk), organisation, now) for line in lines), default=now.date()) - WINDOW
 
 
-def accrued_until(lines: Sequence[BudgetLine], known: Mapping[int, date], *, now: datetime) -> Accrued:
+def accrued_until(known: Mapping[int, date], accrued: Accrued) -> Accrued:
     """What the lines accrued on the days whose cost is known."""
-    found = worth_of_accrued(lines, now=now)
     inside = {
-        line_id: [(day, worth) for day, worth in days if day.day < known[line_id]] for line_id, days in found.items()
+        line_id: [(day, worth) for day, worth in days if day.day < known[line_id]]
+        for line_id, days in accrued.items()
+        if line_id in known
     }
     return {line_id: days for line_id, days in inside.items() if days}
 

@@ -45,7 +45,7 @@ def standing_flags(lines: Iterable[BudgetLine]) -> dict[int, list[Flag]]:
         Flag.objects.standing()
         .filter(line__among=[line.pk for line in lines])
         .select_related("threshold")
-        .order_by("line", worst_first(), "-crossed_at")
+        .order_by("line_id", worst_first(), "-crossed_at")
     )
     found: dict[int, list[Flag]] = {}
     for flag in rows:

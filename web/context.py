@@ -11,11 +11,10 @@ from django.urls import reverse
 from django.utils.functional import Promise, SimpleLazyObject
 from django.utils.translation import gettext_lazy as _
 
-from budgets.queries import proposals_waiting_for
-from overruns.queries import open_flags, open_guards
 from teams import permissions
-from teams.models import Notification, User
+from teams.models import User
 from web.requests import PersonRequest
+from web.waiting import waiting_for
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,8 @@ class Place:
     name: str
     label: str | Promise
     pages: tuple[str, ...]
-    count: Callable[[User], int] | None = None
+    count: str = ""
+    """What of `Waiting` is counted beside it."""
     count_label: str | Promise = ""
     may_see: Callable[[User], bool] | None = None
     tabs: tuple[Place, ...] = ()
@@ -46,19 +46,6 @@ class Link:
     current: bool
     count: int
     count_label: str | Promise
-
-
-def decisions_waiting(user: User) -> int:
-    return proposals_waiting_for(user).count()
-
-
-def warnings_unanswered(user: User) -> int:
-    flags, guards = (found.order_by().values("pk") for found in (open_flags(user), open_guards(user)))
-    return flags.union(guards, all=True).count()
-
-
-def notifications_unread(user: User) -> int:
-    return Notification.objects.filter(user=user, read_at=None).count()
 
 
 PROPOSALS = (
@@ -92,10 +79,10 @@ BOOKS = (
 PLACES: list[Place | None] = [
     Place("home", _("Home"), ("home",)),
     Place("project-list", _("Projects"), ("project", "line")),
-    Place("proposal-list", _("Proposals"), (), decisions_waiting, _("wait for your decision"), tabs=PROPOSALS),
+    Place("proposal-list", _("Proposals"), (), "decisions", _("wait for your decision"), tabs=PROPOSALS),
     Place("usage", _("Usage"), ("usage",), tabs=USAGE),
     Place("run-list", _("Runs"), ("run",)),
-    Place("warning-list", _("Warnings"), (), warnings_unanswered, _("not answered yet"), tabs=WARNINGS),
+    Place("warning-list", _("Warnings"), (), "warnings", _("not answered yet"), tabs=WARNINGS),
     Place("retrospective-list", _("Retrospectives"), ("retrospective",)),
     None,
     Place("asset-list", _("Assets"), ("asset",)),
@@ -119,7 +106,7 @@ def frame(request: HttpRequest) -> dict[str, object]:
     return {
         "rail": SimpleLazyObject(lambda: rail(cast(PersonRequest, request))),
         "tabs": SimpleLazyObject(lambda: tabs(cast(PersonRequest, request))),
-        "unread": SimpleLazyObject(lambda: notifications_unread(user)),
+        "unread": SimpleLazyObject(lambda: waiting_for(request).unread),
     }
 
 
@@ -145,6 +132,6 @@ def link_to(place: Place, request: PersonRequest) -> Link:
         url=reverse(place.name),
         label=place.label,
         current=place.is_around(page_of(request)),
-        count=place.count(request.user) if place.count else 0,
+        count=getattr(waiting_for(request), place.count) if place.count else 0,
         count_label=place.count_label,
     )

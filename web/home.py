@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import Exists, F, Model, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, F, Model, OuterRef, Subquery
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -27,6 +27,7 @@ from teams.models import Activity, Organisation, Project, ProjectQuerySet, Role,
 from usage.models import Import, Silence
 from web.activity import latest_lines
 from web.requests import PersonRequest
+from web.waiting import waiting_for
 
 Row = TypeVar("Row", bound=Model)
 LENGTH = 6
@@ -66,18 +67,17 @@ def home(request: PersonRequest) -> HttpResponse:
     user, today = request.user, Organisation.current().today(timezone.now())
     visible = Project.objects.visible_to(user)
     doors = what_may(user)
-    flags, flag_count = first_and_count(overrun_queries.open_flags(user))
+    flags = list(overrun_queries.open_flags(user)[:LENGTH])
     projects = project_rows(visible, today)
-    waiting, waiting_count = first_and_count(
-        budget_queries.proposals_waiting_for(user).select_related("project__team", "requester")
-    )
+    proposals = budget_queries.proposals_waiting_for(user).select_related("project__team", "requester")
+    waiting, counts = list(proposals[:LENGTH]), waiting_for(request)
     retrospectives = Retrospective.objects.visible_to(user).filter(state=Retrospective.State.OPEN)
     words = {
         "waiting": with_ask(waiting),
-        "waiting_count": waiting_count,
+        "waiting_count": counts.decisions,
         "drafts": drafts_of(user),
         "flags": flags,
-        "flag_count": flag_count,
+        "flag_count": counts.flags,
         "projects": projects,
         "project_count": visible.active().count() if len(projects) == LENGTH else len(projects),
         "retrospectives": retrospectives.select_related("project")[:LENGTH],
@@ -101,12 +101,6 @@ def what_may(user: User) -> dict[str, bool]:
         "may_keep_prices": permissions.may_keep_prices(user),
         "may_open_projects": bool(roles & {Role.MANAGER, Role.FINANCE}),
     }
-
-
-def first_and_count(rows: QuerySet[Row]) -> tuple[list[Row], int]:
-    """The first few, and how many there are; counted only where there are more than a few."""
-    first = list(rows[:LENGTH])
-    return first, rows.count() if len(first) == LENGTH else len(first)
 
 
 def with_ask(proposals: Iterable[Proposal]) -> list[tuple[Proposal, ProposalVersion | None]]:

@@ -11,11 +11,12 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from budgets.accruals import accrued_of_lines
-from budgets.actuals import metered_days
+from budgets.accruals import AccruedDay, worth_of_accrued
+from budgets.actuals import DaysOfMonth, MeteredDay, metered_days
 from budgets.models import BudgetLine, Entry, Threshold
 from budgets.queries import line_statuses, rates_for
-from budgets.status import LineStatus, worth_in
+from budgets.status import LineStatus, is_own_work, worth_in
+from core.money import exact_sum
 from core.months import Month, days_between
 from overruns.forecast import Outlook
 from overruns.models import Flag, Forecast
@@ -36,8 +37,13 @@ class LineRow:
     forecast: Forecast | None
     warning: Decimal | None
     flags: Sequence[Flag]
-    accrued: Decimal | None = None
-    """Used and not billed yet: beside the actual, never in it."""
+    accrued_days: Sequence[tuple[AccruedDay, Decimal]] = ()
+    """Used and not billed yet, each day with its worth in the line's currency."""
+
+    @property
+    def accrued(self) -> Decimal:
+        """What all of that is worth: beside the actual, never in it."""
+        return exact_sum([worth for _day, worth in self.accrued_days])
 
     @property
     def state(self) -> tuple[str, str]:
@@ -72,7 +78,7 @@ def line_rows(lines: Sequence[BudgetLine]) -> list[LineRow]:
     forecasts = latest_forecasts(line.pk for line in lines)
     flags = standing_flags(lines)
     warnings = warning_shares(lines)
-    accrued = accrued_of_lines(lines, now=timezone.now())
+    accrued = worth_of_accrued(lines, now=timezone.now())
     return [
         LineRow(
             line=line,
@@ -80,7 +86,7 @@ def line_rows(lines: Sequence[BudgetLine]) -> list[LineRow]:
             forecast=forecasts.get(line.pk),
             warning=warnings.get(line.pk),
             flags=flags.get(line.pk, []),
-            accrued=accrued.get(line.pk),
+            accrued_days=accrued.get(line.pk, ()),
         )
         for line in lines
     ]
@@ -89,8 +95,8 @@ def line_rows(lines: Sequence[BudgetLine]) -> list[LineRow]:
 def warning_shares(lines: Sequence[BudgetLine]) -> dict[int, Decimal]:
     """The lowest share of actual at which people are told, per line."""
     rows = Threshold.objects.filter(
-        line__in=lines, active=True, basis=Threshold.Basis.ACTUAL, share__isnull=False
-    ).order_by("line", "-share")
+        line__among=[line.pk for line in lines], active=True, basis=Threshold.Basis.ACTUAL, share__isnull=False
+    ).order_by("line_id", "-share")
     return {threshold.line_id: threshold.share for threshold in rows if threshold.share is not None}
 
 
@@ -145,24 +151,32 @@ def burn_of(row: LineRow, *, now: datetime) -> tuple[Burn, Outlook | None]:
     line = row.line
     fresh = fresh_until([line.pk])
     statuses = {line.pk: row.status}
-    outlook = outlooks([line], statuses, fresh, now=now).get(line.pk)
+    days = metered_days([line.pk], known_at=line.closed_at, project_id=line.project_id)
+    others = None if line.closed_at else [days_of_others(day) for day in days if not is_own_work(day.reference)]
+    accrued = {line.pk: row.accrued_days}
+    outlook = outlooks([line], statuses, fresh, now=now, days=others, accrued=accrued).get(line.pk)
     burn = Burn(
         start=line.start,
         end=line.end,
         currency=line.currency,
         limit=row.status.budget,
         warning_share=row.warning,
-        actual=actual_series(line, sum(row.status.restated.values(), ZERO), now=now),
+        actual=actual_series(line, days, sum(row.status.restated.values(), ZERO), now=now),
         plan=plan_series(line, statuses),
         forecast=forecast_points(outlook.path[0][1], outlook) if outlook else (),
     )
     return burn, outlook
 
 
-def actual_series(line: BudgetLine, restated: Decimal, *, now: datetime) -> list[tuple[date, Decimal]]:
+def days_of_others(day: MeteredDay) -> DaysOfMonth:
+    return DaysOfMonth(day.line_id, day.currency, day.month, [day.day], [day.amount])
+
+
+def actual_series(
+    line: BudgetLine, days: Sequence[MeteredDay], restated: Decimal, *, now: datetime
+) -> list[tuple[date, Decimal]]:
     """Cumulative cost at the end of every day with cost: of a closed line as it was known then; of an open one on top
     of what became known of earlier periods."""
-    days = metered_days([line.pk], known_at=line.closed_at, project_id=line.project_id)
     rates = rates_for([line], {day.currency for day in days}, now=now)
     by_day: dict[date, Decimal] = {}
     for each in days:

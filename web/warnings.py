@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import path
@@ -53,7 +53,8 @@ class FlagFilter(forms.Form):
 
     def __init__(self, data: Any, *, user: User) -> None:
         super().__init__(data)
-        self.fields["project"].queryset = Project.objects.visible_to(user)  # type: ignore[attr-defined]
+        warned = Project.objects.visible_to(user).filter(Exists(Flag.objects.filter(line__project=OuterRef("pk"))))
+        self.fields["project"].queryset = warned  # type: ignore[attr-defined]
 
 
 def filtered_flags(user: User, chosen: dict[str, Any]) -> QuerySet[Flag]:
