@@ -34,7 +34,7 @@ COSTS = Running(
     other_per_month=Decimal(940),
 )
 """Of the laboratory's cards beside their purchase, in dollars."""
-GRANTED = Decimal(22000)
+GRANTED = Decimal(30000)
 
 DAY = (
     ("lab1", 0, 11, 8, 1, "rerank"),

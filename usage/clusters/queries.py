@@ -23,6 +23,19 @@ from .models import CardLot, CardWindow, Cluster
 HOURS = 3 + 1 + MEASURES.index("accelerator_hours")
 """Where the hours stand in an answer of `days_of_records` with three groups, behind them and the rows."""
 HELD_BY = ("x.day", "coalesce(nullif(k.partition, ''), m.sku)", "m.accelerator")
+PARTITIONS = """
+    SELECT k.meter_id, min(k.cluster) AS cluster, min(coalesce(nullif(k.partition, ''), m.sku)) AS partition,
+           count(DISTINCT (k.cluster, coalesce(nullif(k.partition, ''), m.sku))) AS partitions
+    FROM usage_keyset k JOIN usage_meter m ON m.id = k.meter_id WHERE k.source_id = %(source)s GROUP BY k.meter_id
+"""
+"""Which cluster and partition a meter of the log is of, and of how many."""
+HELD_OF_ROLLUP = f"""
+    SELECT u.day, told.partition, m.accelerator, sum(u.accelerator_hours)
+    FROM usage_dailyusage u JOIN usage_meter m ON m.id = u.meter_id JOIN ({PARTITIONS}) AS told ON told.meter_id = m.id
+    WHERE u.day >= %(start)s AND u.day < %(end)s AND u.accelerator_hours <> 0
+      AND (%(cluster)s = '' OR told.cluster = %(cluster)s)
+    GROUP BY 1, 2, 3
+"""
 
 
 def known_until(cluster: Cluster) -> date | None:
@@ -101,11 +114,23 @@ def _held(cluster: Cluster, start: date, end: date) -> dict[tuple[date, str], De
     """Accelerator-hours of the job log by day and kind."""
     kind_of = kinds_of(cluster)
     found: dict[tuple[date, str], Decimal] = {}
-    for row in job_days(cluster, start, end, HELD_BY):
-        kind = kind_of(*row[1:3])
-        day = row[0]
-        found[day, kind] = EXACT.add(found.get((day, kind), Decimal(0)), row[HOURS])
+    for day, partition, card, hours in _held_by_partition(cluster, start, end):
+        key = (day, kind_of(partition, card))
+        found[key] = EXACT.add(found.get(key, Decimal(0)), hours)
     return found
+
+
+def _held_by_partition(cluster: Cluster, start: date, end: date) -> list[tuple[date, str, str, Decimal]]:
+    """Day, partition, card, hours: of the rollup where its meters tell partitions and clusters apart, else of jobs."""
+    parameters: dict[str, Any] = {
+        "source": cluster.source_id, "cluster": cluster.log_name, "start": start, "end": end
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT EXISTS (SELECT FROM ({PARTITIONS}) AS told WHERE told.partitions > 1)", parameters)
+        if cursor.fetchone() == (False,):
+            cursor.execute(HELD_OF_ROLLUP, parameters)
+            return cursor.fetchall()
+    return [(*row[:3], row[HOURS]) for row in job_days(cluster, start, end, HELD_BY)]
 
 
 def kinds_of(cluster: Cluster) -> Callable[[str, str], str]:

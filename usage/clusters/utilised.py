@@ -8,7 +8,7 @@ neither tells are not measured, and the figure says of how many held hours it sp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 
 from django.db import connection
@@ -22,35 +22,34 @@ NUMBER = r"^[0-9]{1,20}(\.[0-9]{1,40})?$"
 ENGINE, DEVICE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
 """A share of one, and percent; where both are there the first goes first."""
 SUMS = """
-    WITH months AS (
-        SELECT month::date, greatest(month AT TIME ZONE %(zone)s, %(from)s) AS begins,
-               least((month + interval '1 month') AT TIME ZONE %(zone)s, %(until)s) AS ends
-        FROM generate_series(%(start)s::timestamp, %(last)s::timestamp, interval '1 month') AS month),
-    jobs AS (
+    WITH said AS MATERIALIZED (
         SELECT r.usage_start, r.usage_end, r.job, r.accelerator_hours AS held,
-               CASE WHEN r.extra->>'requested_hours' ~ %(number)s
-                    THEN (r.extra->>'requested_hours')::numeric END AS asked,
-               CASE WHEN r.extra->>'utilised_hours' ~ %(number)s
-                    THEN (r.extra->>'utilised_hours')::numeric END AS busy
+               r.extra->>'requested_hours' AS asked, r.extra->>'utilised_hours' AS busy
         FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id
         WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND (%(cluster)s = '' OR k.cluster = %(cluster)s)
           AND r.accelerator_hours > 0 AND r.usage_end > %(from)s AND r.usage_start < %(until)s),
+    jobs AS (
+        SELECT usage_start, usage_end, job, held, CASE WHEN asked ~ %(number)s THEN asked::numeric END AS asked,
+               CASE WHEN busy ~ %(number)s THEN busy::numeric END AS busy FROM said),
     runs AS (
         SELECT run.job, coalesce(avg(metric.value) FILTER (WHERE metric.name LIKE %(engine)s),
                                  avg(metric.value) FILTER (WHERE metric.name LIKE %(device)s) / 100) AS share
         FROM usage_run run JOIN usage_runmetric metric ON metric.run_id = run.id
         WHERE run.job IN (SELECT job FROM jobs WHERE busy IS NULL AND job <> '') AND metric.name LIKE 'DCGM_FI_%%'
         GROUP BY run.job)
-    SELECT months.month, sum(held * part), sum(asked * part), sum(held * part) FILTER (WHERE asked IS NOT NULL),
+    SELECT month::date, sum(held * part), sum(asked * part), sum(held * part) FILTER (WHERE asked IS NOT NULL),
            sum(used * part), sum(held * part) FILTER (WHERE used IS NOT NULL)
-    FROM months JOIN (
-        SELECT jobs.*, coalesce(busy, CASE WHEN runs.share BETWEEN 0 AND 1 THEN held * runs.share::numeric END) AS used
+    FROM (
+        SELECT jobs.*, coalesce(busy, CASE WHEN runs.share BETWEEN 0 AND 1 THEN held * runs.share::numeric END) AS used,
+               greatest(usage_start, %(from)s) AS begins, least(usage_end, %(until)s) AS ends
         FROM jobs LEFT JOIN runs ON runs.job = jobs.job AND jobs.job <> '') AS job
-      ON job.usage_start < months.ends AND job.usage_end > months.begins
+    CROSS JOIN LATERAL generate_series(date_trunc('month', begins AT TIME ZONE %(zone)s),
+        (ends - interval '1 microsecond') AT TIME ZONE %(zone)s, interval '1 month') AS month
     CROSS JOIN LATERAL (
-        SELECT extract(epoch FROM least(job.usage_end, months.ends) - greatest(job.usage_start, months.begins))
-               / extract(epoch FROM job.usage_end - job.usage_start) AS part) AS share
-    GROUP BY months.month
+        SELECT extract(epoch FROM least(ends, (month + interval '1 month') AT TIME ZONE %(zone)s)
+                                - greatest(begins, month AT TIME ZONE %(zone)s))
+               / extract(epoch FROM usage_end - usage_start) AS part OFFSET 0) AS share
+    GROUP BY month
 """
 
 
@@ -83,8 +82,6 @@ def three_hours(cluster: Cluster, start: date, end: date) -> dict[Month, ThreeHo
             SUMS,
             {
                 "zone": organisation.time_zone,
-                "start": Month.of(start).start,
-                "last": Month.of(end - timedelta(days=1)).start,
                 "from": midnight(start, organisation.zone),
                 "until": midnight(end, organisation.zone),
                 "source": cluster.source_id,
