@@ -10,7 +10,7 @@ from django.db import transaction
 from . import services
 
 BATCH = 64
-"""Drafts in one transaction: long enough to be quick, short enough that saving a price hardly waits. Four times what is
+"""Drafts in one transaction: long enough to be quick, short enough that saving a price hardly waits. Twice what is
 evaluated at once with 1,000 samples."""
 
 

@@ -16,8 +16,9 @@ from estimates.engine.life_answer import compose_life
 from estimates.engine.plan import Plan
 
 SAMPLES = 4000
-SAMPLES_AT_ONCE = 16_000
-"""How many samples of all plans together are evaluated at once: more no longer fit the cache of a processor."""
+SAMPLES_AT_ONCE = 32_000
+"""How many samples of all plans together are evaluated at once: fewer are looked after one by one, more no longer fit
+the cache of a processor."""
 
 
 def estimate(

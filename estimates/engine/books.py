@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
 KINDS = {
     "accelerator": "accelerator-hour",
@@ -53,8 +54,7 @@ class PriceRow:
     sequence: int = 0
 
 
-@dataclass(frozen=True)
-class PriceKey:
+class PriceKey(NamedTuple):
     """What an estimate asked a price for. An empty provider or region asks for any."""
 
     kind: str
@@ -76,7 +76,7 @@ class PriceKey:
         )
 
     def as_list(self) -> list[str]:
-        return [self.kind, self.item, self.provider, self.region, self.mode, self.currency]
+        return list(self)
 
 
 MOST_ANSWERED = 20_000

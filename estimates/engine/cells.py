@@ -157,7 +157,7 @@ def _read_text(raw: Any, field: Field, path: str, faults: list[PlanFault]) -> Ce
     words = raw.replace("\r\n", "\n").strip()
     if field.slug:
         words = re.sub(r"[\s_]+", "-", words.lower())
-    refused = next((char for char in words if not _may_be_kept(char)), None)
+    refused = None if words.isprintable() else next((char for char in words if not _may_be_kept(char)), None)
     if refused is not None:
         character = f"U+{ord(refused):04X}"
         faults.append(plan_fault(path, raw, "control_character", accepted(field), character=character))

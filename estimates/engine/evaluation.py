@@ -7,7 +7,7 @@ pass runs over the samples.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -112,7 +112,7 @@ def find_leaf(context: Context, name: str) -> Leaf | None:
             leaf = input_leaf(context, name)
         if leaf is not None and context.prefix:
             streams = tuple(f"{context.prefix}{stream}" if stream else "" for stream in leaf.streams)
-            leaf = replace(leaf, streams=streams)
+            leaf = leaf._replace(streams=streams)
         context.cache[name] = leaf
     return context.cache[name]
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,8 +25,7 @@ from estimates.engine.values import Baseline, Point
 NOT_KNOWN = Point(float("nan"))
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One figure, or one per row of a list, or one per month, and its origin."""
 
     values: tuple[Range, ...]
@@ -44,8 +44,7 @@ class Leaf:
         return f"row{len(self.values)}" if self.by_row else "month" if self.fixed is not None else ""
 
 
-@dataclass(frozen=True)
-class PriceUse:
+class PriceUse(NamedTuple):
     """A price that an estimate asked for, and the row that answered, or none."""
 
     leaf: str
