@@ -8,19 +8,17 @@ from typing import Any
 
 from core.money import round_money, split
 from core.vocabulary import Category
-from estimates.engine.breakdown import Breakdown, of_plan
-from estimates.engine.summary import figure, levels
+from estimates.engine.breakdown import Breakdown
+from estimates.engine.summary import figure
 
 WEIGHT_STEPS = 1_000_000
 """Lines are weighed by their means in millionths: whole numbers divide exactly and fast."""
-LEVELS = {"p10": 0.10, "p50": 0.50, "p80": 0.80, "p90": 0.90}
 
 
 def ask_answer(costs: Breakdown, plan: int, contingency: float, currency: str) -> dict[str, Any]:
     """`ask` of the answer: the mean plus contingency line by line, and the total at every other level."""
     mean = costs.means[plan]
-    quantiles = levels(of_plan(costs.rising, plan), tuple(LEVELS.values()))
-    amounts = {"mean": mean} | dict(zip(LEVELS, quantiles.tolist(), strict=True))
+    amounts = {"mean": mean, **costs.levels_of(plan)}
     totals = {name: {"total": asked_total(amount, contingency, currency)} for name, amount in amounts.items()}
     lines = {line: means[plan] for line, means in costs.mean_by_line.items()}
     return {"level": "mean", **ask_at(mean, lines, contingency, currency), "levels": totals}

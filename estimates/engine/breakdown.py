@@ -14,8 +14,11 @@ from core.months import Month
 from core.vocabulary import Category
 from estimates.engine.evaluation import Evaluation
 from estimates.engine.sampling import Array
-from estimates.engine.summary import rounded
+from estimates.engine.summary import levels, rounded
 from estimates.engine.totals import COST_LINES, behaviour_of
+
+LEVELS = {"p10": 0.10, "p50": 0.50, "p80": 0.80, "p90": 0.90}
+"""How sure an ask may be of its total."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,13 @@ class Breakdown:
         return self.of_plans(self.total.mean(axis=-1))
 
     @cached_property
-    def rising(self) -> Array:
-        """The total in rising order: shape (plans, samples)."""
-        return np.sort(self.total, axis=-1)
+    def levels(self) -> Array:
+        """The total at each of `LEVELS`: shape (plans, levels)."""
+        return levels(np.sort(self.total, axis=-1), tuple(LEVELS.values()))
+
+    def levels_of(self, plan: int) -> dict[str, float]:
+        """The total of one plan at each of `LEVELS`."""
+        return dict(zip(LEVELS, of_plan(self.levels, plan).tolist(), strict=True))
 
     def of_plans(self, figures: Array) -> list[float]:
         """One figure for each plan."""

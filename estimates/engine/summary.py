@@ -37,7 +37,7 @@ def rounded(numbers: Array) -> list[float | None]:
     """Numbers to nine significant digits, all at once; the same as `figure` of each."""
     with np.errstate(all="ignore"):
         digits = 8.0 - np.floor(np.log10(np.abs(numbers)))
-        up, down = 10.0 ** np.clip(digits, 0.0, 22.0), 10.0 ** np.clip(-digits, 0.0, 22.0)
+        up, down = (10.0 ** np.minimum(np.maximum(places, 0.0), 22.0) for places in (digits, -digits))
         found = np.round(numbers * up / down) * down / up
     simple = np.isfinite(found) & ((np.abs(digits) <= 22.0) | (numbers == 0.0))
     plain_numbers: list[float | None] = found.tolist()
