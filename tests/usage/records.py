@@ -42,7 +42,11 @@ def read(content: bytes | str, wanted: str = "", **settings: str) -> Found:
             try:
                 if isinstance(fields, str):
                     raise RowFault("", "", fields)
+                if isinstance(records, Table) and len(fields) != len(records.header):
+                    raise RowFault("", "", f"has {len(fields)} fields, the header has {len(records.header)}")
                 row = reader.row(fields)
+                if row is None:
+                    continue
                 found.rows.append((row, reader.describe(row.key)))
             except RowFault as fault:
                 found.faults.append((line, fault.column, fault.value, fault.reason))

@@ -34,6 +34,7 @@ def test_numbers_keep_every_digit():
 
 def test_characters_that_no_database_stores_are_replaced():
     assert loads(b'["a\\u0000b", "\\ud800x", "\\ud83d\\ude00"]') == ["a\u2400b", "\ufffdx", "\U0001f600"]
+    assert loads(b'["a\xed\xa0\x80b", {"\xed\xbf\xbf": 1}]') == ["a\ufffdb", {"\ufffd": "1"}]
 
 
 def test_an_object_is_walked_key_by_key():

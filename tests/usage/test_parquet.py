@@ -20,6 +20,7 @@ from tests.usage.factories import ROW, deliver
 from tests.usage.records import read
 from usage.models import KeySet, Record
 from usage.reading.faults import FileRefused
+from usage.reading.pages import Compact, PageFault
 from usage.reading.parquet import ParquetText
 from usage.totals import Question, usage_totals
 
@@ -383,3 +384,11 @@ def test_every_row_of_many_groups_is_read_once():
     answer = deliver(factories.source(), content)
 
     assert (answer["rows_accepted"], answer["totals"]["USD"]["billed"]) == (4_500, "45")
+
+
+@pytest.mark.parametrize(
+    "header", [b"\x19" * 20_000, b"\x1c" * 20_000, b"\x19\x1c" * 9_000], ids=["lists", "structs", "both"]
+)
+def test_a_header_of_a_page_that_is_nested_without_end_is_a_fault(header):
+    with pytest.raises(PageFault, match="nested"):
+        Compact(header).struct()

@@ -8,11 +8,13 @@ import io
 import zipfile
 
 import pytest
+import zstandard
 
 from tests.shared import shared
 from tests.usage import factories
 from tests.usage.factories import ROW, deliver, focus
 from usage.models import KeySet, Record, RejectedRow
+from usage.reading.unpack import ZstdBytes
 from usage.totals import Question, usage_totals
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("kept_files")]
@@ -403,6 +405,18 @@ def test_a_decompression_bomb_is_refused_in_bounded_time(settings):
     bomb = gzip.compress(focus({}) + b"x" * 50_000_000)
 
     assert "larger" in refused(deliver(factories.source(), bomb))
+
+
+def test_a_piece_of_zstd_never_unpacks_to_more_than_memory_holds():
+    """A hundred thousand bytes may hold three gigabytes: they are unpacked little by little."""
+    bomb = zstandard.ZstdCompressor(19).compress(b"x" * (1 << 28)) * 4
+    unpacked, largest = ZstdBytes(io.BytesIO(bomb)), 0
+
+    while block := unpacked.peek():
+        largest = max(largest, len(block))
+        unpacked.read(len(block))
+
+    assert 0 < largest <= 1 << 26
 
 
 def test_a_bomb_of_blank_lines_is_refused():

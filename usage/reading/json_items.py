@@ -23,8 +23,8 @@ DEEPEST = 200
 STRUCTURE = re.compile(rb'["{}\[\]]')
 STRING_MARK = re.compile(rb'["\\]')
 SCALAR_END = re.compile(rb"[,\]}\s]")
-ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-"""Escapes of characters that no database stores: NUL and halves of surrogate pairs."""
+ODD_TEXT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]")
+"""Characters that no database stores, escaped or as bytes: NUL and halves of surrogate pairs."""
 
 
 class JsonCursor:
@@ -182,7 +182,7 @@ def _at(line: int, error: object) -> dict[str, Any]:
 
 def loads(raw: bytes) -> Any:
     """A value with its numbers as text; characters that cannot be stored become U+FFFD."""
-    if ODD_ESCAPE.search(raw):
+    if ODD_TEXT.search(raw):
         return _storable(json.loads(raw, parse_float=str, parse_int=str, parse_constant=str))
     return json.loads(raw, parse_float=str, parse_int=str, parse_constant=str)
 

@@ -12,6 +12,8 @@ HEADER = 1 << 14
 MOST_HEADER = 1 << 24
 DICTIONARY_PAGE = 2
 MOST_PAGES = 1_000_000
+DEEPEST = 16
+"""Structs and lists in each other."""
 
 
 class PageFault(Exception):
@@ -70,8 +72,6 @@ class Compact:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, int]:
-        if depth > 16:
-            raise PageFault("a header is nested too deep")
         found: dict[int, int] = {}
         number = 0
         while head := self._byte():
@@ -83,6 +83,8 @@ class Compact:
         return found
 
     def _value(self, kind: int, depth: int) -> int | None:
+        if depth > DEEPEST:
+            raise PageFault("a header is nested too deep")
         if kind in (1, 2):
             return 2 - kind
         if kind == 3:

@@ -29,6 +29,8 @@ BOMB_RATIO, BOMB_RATIO_OF_COLUMNS = 400, 4_000
 BOMB_FLOOR = 1 << 28
 """Text that packs better than 400 to 1 is no bill (than 4,000 where equal values stand together); small files are not
 judged."""
+PIECE_OF_ZSTD = 1 << 11
+"""Four bytes may unpack to 128 KiB: so many at once hold 64 MiB at most."""
 MOST_MEMBERS = 10_000
 MOST_OF_A_MANIFEST = 1 << 24
 BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError, zipfile.BadZipFile, OSError)
@@ -117,7 +119,7 @@ class ZstdBytes(io.RawIOBase):
     def peek(self, size: int = 0) -> bytes:
         """What comes next, at least one byte of it; nothing at the end."""
         while not self._ready:
-            block = self._packed.read(BLOCK // 4)
+            block = self._packed.read(PIECE_OF_ZSTD)
             if not block:
                 if self._begun and not self._frame.eof:
                     raise EOFError("the zstd stream has no end")
