@@ -44,7 +44,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "quantity": ("quantity", "usage", "usage quantity", "用量", "数量", "使用量"),
     "accelerator_hours": ("gpu hours", "accelerator hours", "card hours", "卡时", "gpu卡时", "gpu时"),
     "cpu_core_hours": ("cpu hours", "core hours", "cpu core hours", "核时", "cpu核时"),
-    "currency": ("currency", "billing currency", "currency code", "币种", "货币"),
+    "currency": ("currency", "billing currency", "currency code", "curr", "ccy", "币种", "货币"),
     "unit": ("unit", "usage unit", "单位", "用量单位"),
     "provider": ("provider", "vendor", "cloud", "供应商", "云厂商", "厂商"),
     "payer": ("payer", "payer account", "billing account", "付款账号", "主账号", "财务账号"),
@@ -53,7 +53,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "service": ("service", "product", "service name", "产品", "产品名称", "服务", "商品名称"),
     "sku": ("sku", "item", "meter", "计费项", "规格", "商品code"),
     "region": ("region", "location", "zone", "地域", "区域", "可用区"),
-    "resource": ("resource", "resource id", "instance id", "资源id", "实例id", "资源"),
+    "resource": ("resource", "resource id", "instance id", "machine", "node", "host", "资源id", "实例id", "资源"),
     "resource_name": ("resource name", "instance name", "资源名称", "实例名称", "实例昵称"),
     "resource_type": ("resource type", "instance type", "资源类型", "实例规格"),
     "accelerator": ("accelerator", "gpu", "gpu type", "card", "卡型号", "gpu型号", "加速卡"),
@@ -159,12 +159,12 @@ class Tried:
             for name, text in (("billed", row.billed), ("effective", row.effective)):
                 sums[name] = EXACT.add(sums[name], Decimal(text or 0))
 
-    def refuse(self, line: int, fault: RowFault, columns: Mapping[str, str]) -> None:
+    def refuse(self, line: int, fault: RowFault) -> None:
         """Faults of one kind are told once."""
-        column = columns.get(fault.column, fault.column)
-        known = next((each for each in self.wrong if (each.column, each.reason) == (column, fault.reason)), None)
+        said = (fault.column, fault.reason)
+        known = next((each for each in self.wrong if (each.column, each.reason) == said), None)
         if known is None:
-            self.wrong.append(Wrong(line, column, fault.value, fault.reason))
+            self.wrong.append(Wrong(line, fault.column, fault.value, fault.reason))
         else:
             known.count += 1
 
@@ -187,7 +187,7 @@ def try_out(path: Path, name: str, given: Mapping[str, Any]) -> Tried:
                         row = reader.row(fields)
                         tried.add(line, row, reader.describe(row.key))
                     except RowFault as fault:
-                        tried.refuse(line, fault, settings.columns)
+                        tried.refuse(line, fault)
                     except RowSkipped:
                         continue
                 if tried.read >= TRIED:

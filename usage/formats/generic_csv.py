@@ -98,6 +98,17 @@ class MappedReader:
         self.exact_places = frozenset(at for name in exact if (at := self._at[name]) is not None)
 
     def row(self, fields: list[str]) -> Row:
+        try:
+            return self._row(fields)
+        except RowFault as fault:
+            raise self._of_the_file(fault) from None
+
+    def _of_the_file(self, fault: RowFault) -> RowFault:
+        """The fault with the column as the file names it."""
+        column = self._settings.columns.get(fault.column, fault.column)
+        return RowFault(column, fault.value, fault.reason)
+
+    def _row(self, fields: list[str]) -> Row:
         start = self._time(self._text(fields, "start"), "start")
         end = self._end(fields, start)
         billed = self._cost(self._text(fields, "cost"), "cost") if self._has("cost") else None
@@ -165,6 +176,12 @@ class MappedReader:
         return json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None
 
     def describe(self, key: MappedKey) -> Keys:
+        try:
+            return self._keys(key)
+        except RowFault as fault:
+            raise self._of_the_file(fault) from None
+
+    def _keys(self, key: MappedKey) -> Keys:
         values = dict(zip(self._texts, key.texts, strict=True))
         tags = read_tags(values.pop("tags", ""), self._notes)
         tags |= {name: text for (name, _at), text in zip(self._tags, key.tags, strict=True) if text not in NULLS}
