@@ -159,9 +159,9 @@ class GuardAcknowledgeView(APIView):
 
     @extend_schema(operation_id="guards_acknowledge", request=Cause, responses=GuardSerializer)
     def post(self, request: SignedInRequest, pk: int) -> Response:
+        found = get_object_or_404(shown_guards(request), pk=pk)
         form = Cause(data=request.data)
         form.is_valid(raise_exception=True)
-        found = get_object_or_404(shown_guards(request), pk=pk)
         cause = form.validated_data["cause"]
         return Response(guard_answer(guards.acknowledge_guard(found, by=request.user, cause=cause, now=timezone.now())))
 
@@ -174,9 +174,9 @@ class GuardMuteView(APIView):
 
     @extend_schema(operation_id="guards_mute", request=Mute, responses=GuardSerializer)
     def post(self, request: SignedInRequest, pk: int) -> Response:
+        found = get_object_or_404(shown_guards(request), pk=pk)
         form = Mute(data=request.data)
         form.is_valid(raise_exception=True)
-        found = get_object_or_404(shown_guards(request), pk=pk)
         until = form.validated_data["until"]
         return Response(guard_answer(guards.mute_guard(found, by=request.user, until=until, now=timezone.now())))
 
@@ -193,10 +193,10 @@ class StopReleaseView(APIView):
 
     @extend_schema(operation_id="stops_release", request=StopReleaseSerializer, responses={204: None})
     def post(self, request: SignedInRequest, pk: int) -> Response:
-        form = StopReleaseSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
         stops = Stop.objects.filter(project__in=Project.objects.visible_to(request.user))
         stop = get_object_or_404(stops, pk=pk)
+        form = StopReleaseSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
         release_stop(stop, by=request.user, reason=form.validated_data["reason"], now=timezone.now())
         return Response(status=204)
 

@@ -210,9 +210,10 @@ class StateView(APIView):
 
     @extend_schema(operation_id="runs_state", request=StateRequest, responses=RunSerializer)
     def post(self, request: SignedInRequest, slug: str) -> Response:
+        found = visible_run(request, slug)
         form = StateRequest(data=request.data)
         form.is_valid(raise_exception=True)
-        run = services.set_state(visible_run(request, slug), by=request.user, state=form.validated_data["state"])
+        run = services.set_state(found, by=request.user, state=form.validated_data["state"])
         return Response(RunSerializer(run).data)
 
 

@@ -162,7 +162,7 @@ def proposal_page(
         "strip": strip_of(version.estimate.answer),
         "comparisons": comparisons_of(version.estimate.answer),
         "like": like_strip(found, request.user),
-        "form": form or (decision_form(asked, rows) if ground else None),
+        "form": form or (decision_form(asked, rows, proposed) if ground else None),
         "refused_outcome": outcome,
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
         **evidence_words(version, request.user),
@@ -239,14 +239,22 @@ def funding_rows(found: Sequence[Funding]) -> list[FundingRow]:
     ]
 
 
-def decision_form(asked: Mapping[str, Decimal], rows: Sequence[FundingRow]) -> DecisionForm:
-    """Filled in with the whole ask and what the lines are short of."""
-    start: dict[str, Decimal] = {}
+def decision_form(
+    asked: Mapping[str, Decimal], rows: Sequence[FundingRow], proposed: Sequence[LineDecision]
+) -> DecisionForm:
+    """Filled in with the whole ask, or what the step before decided. New money is filled in only where it was stated:
+    left empty it follows the amount, whose shortfall stands there as a hint."""
+    stated = {line.category: line.new_money for line in proposed if line.new_money is not None}
+    start: dict[str, str] = {}
+    form = DecisionForm(asked=asked, initial=start)
     for category, amount in asked.items():
         own = [row.funding for row in rows if row.funding.category == category]
-        start[f"{category}_amount"] = sum((each.amount for each in own), ZERO) if own else amount
-        start[f"{category}_new_money"] = sum((each.new_money for each in own), ZERO)
-    return DecisionForm(asked=asked, initial={name: f"{amount:f}" for name, amount in start.items()})
+        start[f"{category}_amount"] = f"{sum((each.amount for each in own), ZERO) if own else amount:f}"
+        if category in stated:
+            start[f"{category}_new_money"] = f"{stated[category]:f}"
+        short = sum((each.new_money for each in own), ZERO)
+        form.fields[f"{category}_new_money"].widget.attrs["placeholder"] = f"{short:f}"
+    return form
 
 
 def like_strip(found: Proposal, user: User) -> list[Outcome]:
@@ -334,13 +342,21 @@ def decided(request: PersonRequest, step: ApprovalStep, outcome: str, form: Deci
     elif outcome == "part":
         approval.approve_proposal(step, by=request.user, lines=form.decisions(), reason=reason)
     elif outcome == "changes":
-        comments = dict(zip(request.POST.getlist("comment_path"), request.POST.getlist("comment_text"), strict=False))
-        comments.pop("", None)
+        comments = comments_by_input(request.POST.getlist("comment_path"), request.POST.getlist("comment_text"))
         approval.request_changes(step, by=request.user, reason=reason, comments=comments)
     elif outcome == "reject":
         approval.reject_proposal(step, by=request.user, reason=reason)
     else:
         raise DomainError(_("Choose what to answer: approve, a part, changes, or reject."))
+
+
+def comments_by_input(paths: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+    """What is said of each input; two comments on one stand together."""
+    found: dict[str, str] = {}
+    for path, text in zip(paths, texts, strict=False):
+        if path and text.strip():
+            found[path] = f"{found[path]} {text.strip()}" if path in found else text.strip()
+    return found
 
 
 def put_refusal(form: DecisionForm, refused: DomainError) -> None:

@@ -311,6 +311,23 @@ def test_part_is_approved_by_amount_and_new_money(flagged, client):
     assert line_status(flagged.data).committed == 250
 
 
+def test_cutting_a_part_grants_no_more_than_the_part_is_short_of(flagged, client):
+    proposal, step = factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 90_000})
+    short = 90_000 - line_status(flagged.compute).free
+    budget = line_status(flagged.compute).budget
+
+    said = page(client, flagged.manager, "proposal", proposal.pk)
+    fields = said.context["form"]
+    post(
+        client, flagged.manager, "proposal-decide", proposal.pk, step=step.pk, outcome="part", reason="Less",
+        compute_amount="50000", compute_new_money=fields["compute_new_money"].value() or "",
+    )  # fmt: skip
+
+    assert fields["compute_new_money"].field.widget.attrs["placeholder"].startswith(f"{short:.0f}")
+    assert line_status(flagged.compute).committed == 50_000
+    assert line_status(flagged.compute).budget - budget == short - 40_000
+
+
 def test_a_proposal_is_sent_back_with_a_comment_and_rejected_with_a_reason(flagged, client):
     proposal, step = factories.submitted(flagged.project, flagged.alice, {("data", MONTH): 300})
     post(
@@ -321,12 +338,13 @@ def test_a_proposal_is_sent_back_with_a_comment_and_rejected_with_a_reason(flagg
         step=step.pk,
         outcome="changes",
         reason="Smaller first",
-        comment_path="data.tokens",
-        comment_text="Half of it",
+        comment_path=["data.tokens", "compute.mfu", "data.tokens", ""],
+        comment_text=["Half of it", "Too hopeful", "And cleaned", "of nothing"],
     )
     proposal.refresh_from_db()
     assert proposal.state == "changes_requested"
-    assert "Half of it" in page(client, flagged.alice, "proposal-edit", proposal.pk).content.decode()
+    said = page(client, flagged.alice, "proposal-edit", proposal.pk).content.decode()
+    assert "Half of it And cleaned" in said and "Too hopeful" in said and "of nothing" not in said
 
     other, step = factories.submitted(flagged.project, flagged.alice, {("data", MONTH): 300})
     empty = post(client, flagged.manager, "proposal-decide", other.pk, step=step.pk, outcome="reject")
