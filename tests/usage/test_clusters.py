@@ -291,3 +291,33 @@ def test_capacity_by_month_knows_months_to_come(hpc, db, django_assert_num_queri
     assert (march.cluster, march.accelerator, march.month) == (hpc.cluster, "h100-sxm-80gb", Month(2026, 3))
     assert (march.capacity, march.free) == (27 * 24 * 4, 27 * 24 * 4)
     assert (april.capacity, april.reserved, april.free) == (2880, 48, 2832)
+
+
+CLUSTERS = "JobID|Cluster|Account|Partition|State|Start|End|ElapsedRaw|AllocTRES\n"
+
+
+def on_cluster(number: int, name: str, partition: str, hours: int) -> str:
+    times = f"2026-03-05T00:00:00|2026-03-05T{hours:02}:00:00|{hours * 3600}"
+    return f"{number}|{name}|one|{partition}|COMPLETED|{times}|gres/gpu=1\n"
+
+
+@pytest.mark.parametrize("partitions", [("gpu", "gpu"), ("east", "west")])
+def test_two_clusters_of_one_log_are_told_apart_also_where_their_keys_are_the_same(stage, db, kept_files, partitions):
+    """With partitions of one name the rollup cannot tell the clusters apart, and the jobs themselves are asked."""
+    services.open_source(by=None, slug="jobs", settings={"money": "none"})
+    source, card = Source.objects.get(slug="jobs"), prices.accelerator()
+    for name in ("east", "west"):
+        opened = clusters.open_cluster(
+            Cluster(slug=name, name=name, source=source, log_name=name), by=stage.operator
+        )  # fmt: skip
+        lot = CardLot(cluster=opened, accelerator=card, cards=4, starts_on=date(2026, 3, 5))
+        clusters.add_cards(lot, by=stage.operator)
+    rows = on_cluster(1, "east", partitions[0], 2) + on_cluster(2, "west", partitions[1], 7)
+    deliver(CLUSTERS + rows, source="jobs")
+
+    held = {
+        each.slug: [day.allocated for day in days_of_cluster(each, date(2026, 3, 5), date(2026, 3, 6))]
+        for each in Cluster.objects.all()
+    }
+
+    assert held == {"east": [2], "west": [7]}
