@@ -13,12 +13,21 @@ LONGEST = timedelta(days=92)
 """Nothing is kept quiet for longer at once."""
 
 
+LONGEST_CAUSE = 4000
+"""Characters: a page or so."""
+
+
 def written_cause(cause: str) -> str:
     """The cause as it is kept."""
     if not cause.strip():
         raise DomainError(
             _("Say why the threshold was reached."),
             faults=[Fault("cause", cause, _("is missing"), _("a sentence that others understand"))],
+        )
+    if len(cause.strip()) > LONGEST_CAUSE:
+        raise DomainError(
+            _("Say it in fewer words."),
+            faults=[Fault("cause", len(cause.strip()), _("characters are too many"), str(LONGEST_CAUSE))],
         )
     return cause.strip()
 

@@ -16,6 +16,8 @@ from core.errors import DomainError, Fault
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 CARRIERS = [ipaddress.ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")]
 """IPv6 networks whose addresses carry an IPv4 address: where they end up cannot be seen."""
+LONGEST_HOST = 253
+"""Characters that a name may have (RFC 1035)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ def target_of(url: str) -> Target:
         raise refused(url, _("is no address")) from error
     if parts.scheme not in ("https", "http") or not parts.hostname or parts.username or not url.isascii():
         raise refused(url, _("is no address"))
+    if len(parts.hostname) > LONGEST_HOST:
+        raise refused(url, _("has a name of a host that is too long"))
     if any(sign.isspace() or ord(sign) < 32 for sign in url):
         raise refused(url, _("holds a blank"))
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -44,10 +48,10 @@ def target_of(url: str) -> Target:
 
 
 def refused(url: str, why: str) -> DomainError:
-    return DomainError(
-        _("A webhook cannot be sent there."),
-        faults=[Fault("url", urlsplit(url).hostname if "//" in url else "", why, "https://host/path")],
-    )
+    """What is said of an address names its host alone: the rest may be a secret."""
+    host = url.partition("//")[2].partition("/")[0].rpartition("@")[2]
+    faults = [Fault("url", host[:60], why, "https://host/path")]
+    return DomainError(_("A webhook cannot be sent there."), faults=faults)
 
 
 def address_of(target: Target) -> str:

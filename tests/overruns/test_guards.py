@@ -342,6 +342,8 @@ def test_a_muted_guard_stands_again_on_its_day_and_is_told_only_for_more(stage, 
 def test_a_cause_is_written_and_a_day_is_near(stage, reached):
     with pytest.raises(DomainError, match="Say why"):
         guards.acknowledge_guard(reached, by=stage.manager, cause="  ", now=NOW)
+    with pytest.raises(DomainError, match="fewer words"):
+        guards.acknowledge_guard(reached, by=stage.manager, cause="x" * 4001, now=NOW)
     for day in (date(2027, 3, 1), date(2027, 6, 2)):
         with pytest.raises(DomainError, match="three months"):
             guards.mute_guard(reached, by=stage.manager, until=day, now=NOW)

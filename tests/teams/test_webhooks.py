@@ -401,3 +401,22 @@ def test_the_page_asks_as_often_for_many_messages_as_for_one(client, stage, list
     OutboxMessage.objects.bulk_create(OutboxMessage(webhook=webhook, **about) for _number in range(5))
     with django_assert_num_queries(len(one)):
         client.get("/webhooks/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://[::1",
+        "https://host:99999/",
+        "ftp://host/",
+        "https://me:secret@host/",
+        f"https://{'a' * 254}/",
+        "host/x",
+    ],
+)
+def test_what_is_no_address_is_refused_by_its_host_alone(url):
+    with pytest.raises(DomainError) as refused:
+        addresses.target_of(url)
+
+    (fault,) = refused.value.faults
+    assert fault.path == "url" and "secret" not in str(fault.value) and len(str(fault.value)) <= 60
