@@ -151,6 +151,7 @@ def reassign_preview(request: PersonRequest) -> HttpResponse:
     if form.is_valid() and picked(request):
         try:
             words["preview"] = reassignments.preview(form.draft(), picked(request), by=request.user)
+            words["restates"] = form.cleaned_data["restates"]
         except DomainError as refused:
             words["faults"] = refused.faults
     return render(request, "web/usage/_preview.html", {"preview": None, **words})

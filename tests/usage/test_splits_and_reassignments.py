@@ -273,7 +273,9 @@ def test_usage_is_picked_tried_out_moved_and_taken_back_on_the_pages(stage, clie
     }
 
     tried = client.post(reverse("reassign-preview"), fields).content.decode()
+    restating = client.post(reverse("reassign-preview"), {**fields, "restates": "on"}).content.decode()
     assert "+30.00 USD" in tried and not Reassignment.objects.exists()
+    assert "Closed months stay" in tried and "Closed months are restated" in restating
     assert client.post(reverse("reassign"), fields).status_code == 302
     listed = client.get(reverse("reassignment-list")).content.decode()
     assert "Asked by mail." in listed and "in force" in listed
