@@ -3,8 +3,10 @@ for ever."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from decimal import Decimal
 from threading import Barrier
 
@@ -16,8 +18,12 @@ from budgets.models import ApprovalStep, BudgetLine
 from budgets.queries import line_status
 from budgets.services import approval, ledger
 from core.errors import DomainError
+from core.months import Period
 from overruns import services as overruns
 from tests.budgets import factories
+from tests.usage import factories as usage
+from usage import rules
+from usage.services import receive_file, run_import
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NO_NEW_MONEY = Decimal(0)
@@ -114,6 +120,36 @@ def test_transfers_both_ways_approvals_and_the_judge_never_wait_for_each_other_i
     for line in (first, second):
         status = line_status(line)
         assert (status.budget, status.committed, status.headroom) == (5000, 400, 4600)
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_two_approvals_a_transfer_and_an_import_at_one_moment(stage, settings, tmp_path, attempt):
+    """1000 on the line: 600 and 600 are asked for, 300 would move, and a real bill of 100 arrives."""
+    settings.MEDIA_ROOT = tmp_path / "files"
+    year = Period(date(2026, 1, 1), date(2027, 1, 1))
+    line = factories.line(stage.project, granted=1000, period=year)
+    other = factories.line(stage.project, "data", granted=50, period=year)
+    steps = [factories.submitted(stage.project, stage.alice, {("compute", "2026-03"): 600})[1] for _number in range(2)]
+    rules.add_rule(by=stage.operator, name="All", conditions=[], project=stage.project)
+    bill = usage.focus({"BilledCost": "100", "EffectiveCost": "100"})
+    delivery = receive_file(source=usage.source(), by=None, name="bill.csv", stream=io.BytesIO(bill))
+
+    first, second, moved, imported = at_once(
+        *(approve(step, stage.manager, 600) for step in steps),
+        lambda: ledger.transfer(line, other, by=stage.finance, amount=Decimal(300), reason="why"),
+        lambda: run_import(delivery.pk),
+    )
+
+    # 600 fit once; beside them the 300 fit as well, unless the bill had come before and both would be too much
+    assert imported == "done"
+    assert [first, second].count("done") <= 1 and "done" in (first, second, moved)
+    status = line_status(line)
+    assert status.actual == 100
+    assert status.budget == 1000 - (300 if moved == "done" else 0)
+    promised = sum(promise.committed for promise in status.promises.values())
+    assert promised == 600 * [first, second].count("done")
+    assert promised + (1000 - status.budget) <= 1000
+    assert status.headroom == status.budget - status.actual - status.committed >= 0
 
 
 def test_cost_that_arrives_while_money_is_promised_is_counted_by_one_or_the_other(stage):
