@@ -84,7 +84,8 @@ class CanStartView(APIView):
             accelerator_hours=asked.get("accelerator_hours"),
             accelerator=slug_of(asked["accelerator"]),
         )
-        found = holds.ask_to_start(project, job, by=request.user, hold=asked["hold"], now=timezone.now())
+        with Organisation.kept():
+            found = holds.ask_to_start(project, job, by=request.user, hold=asked["hold"], now=timezone.now())
         return Response(
             {
                 "answer": found.answer,
@@ -121,6 +122,8 @@ class HoldView(APIView):
 
 def slug_of(accelerator: str) -> str:
     """The catalogue's name of it, where it has one."""
+    if not accelerator:
+        return ""
     card = estimates.accelerator_book().find(accelerator)
     return card.slug if card else accelerator
 
