@@ -19,12 +19,12 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.http import HttpResponse  # noqa: E402
 from django.test import Client  # noqa: E402
-from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from bench.estimates import test_database  # noqa: E402
 from bench.table import Measure  # noqa: E402
 from budgets.models import BudgetLine, Entry, Threshold  # noqa: E402
+from config.collector import settle  # noqa: E402
 from overruns import services  # noqa: E402
 from overruns.judge import ZERO, Figures, Watched, judge  # noqa: E402
 from teams import services as team_services  # noqa: E402
@@ -41,13 +41,13 @@ MUCH, LITTLE = 950, 10
 
 
 def measure() -> list[Measure]:
+    settle()  # as web and worker do when they start
     with test_database():
         manager = people()
         fill()
         ids = list(BudgetLine.objects.order_by("pk").values_list("pk", flat=True))
         calm = [pk for pk in ids if pk % 40 != 1]
         loud = [pk for pk in ids if pk % 40 == 1][:500]
-        reverse("home")  # a worker reads the addresses once, not for every import
         quiet = seconds(lambda: services.judge_lines(calm[:500], now=NOW))
         told = seconds(lambda: services.judge_lines(loud, now=NOW))
         notified = Notification.objects.count()

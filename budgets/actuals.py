@@ -89,11 +89,15 @@ class DaysOfMonth(NamedTuple):
 
 
 def metered(
-    line_ids: Iterable[int], *, on: date | None = None, known_at: datetime | None = None, project_id: int | None = None
+    line_ids: Iterable[int],
+    *,
+    on: date | None = None,
+    known_at: datetime | None = None,
+    project_ids: Iterable[int] = (),
 ) -> list[Metered]:
     """The cost of the lines by month, currency and reference, up to and with a day; as it stands, or as it was known
-    at a time, which is read from the records: fast only for one project."""
-    rollup, known = daily_rows(known_at, project_id=project_id)
+    at a time, which is read from the records of the projects that are named."""
+    rollup, known = daily_rows(known_at, project_ids=project_ids)
     cost = COST_OF_LINES.format(rollup=rollup)
     rows = _rows(
         f"SELECT line.id, used.reference, used.currency, {MONTH}, {AMOUNT} {cost} GROUP BY 1, 2, 3, 4",
@@ -106,11 +110,11 @@ def metered(
 
 
 def metered_days(
-    line_ids: Iterable[int], *, known_at: datetime | None = None, project_id: int | None = None
+    line_ids: Iterable[int], *, known_at: datetime | None = None, project_ids: Iterable[int] = ()
 ) -> list[MeteredDay]:
     """All cost of the lines by day, reference and currency, in order of the days; as it stands, or as it was known at a
     time."""
-    rollup, known = daily_rows(known_at, project_id=project_id)
+    rollup, known = daily_rows(known_at, project_ids=project_ids)
     cost = COST_OF_LINES.format(rollup=rollup)
     what = f"line.id, used.day, used.reference, used.currency, {MONTH}, {AMOUNT}"
     sql = f"SELECT {what} {cost} GROUP BY 1, 2, 3, 4, 5 ORDER BY 2, 1, 3, 4, 5"

@@ -54,7 +54,7 @@ def own_costs(closings: Iterable[LineClosing]) -> list[Metered]:
 
 def costs_from_records(closing: LineClosing) -> list[Metered]:
     """What was known of the line at its closing, made again from the records themselves."""
-    return metered([closing.line_id], known_at=closing.at, project_id=closing.line.project_id)
+    return metered([closing.line_id], known_at=closing.at, project_ids=[closing.line.project_id])
 
 
 def differences(official: Iterable[Metered], known: Iterable[Metered]) -> list[Metered]:
@@ -94,7 +94,7 @@ def late_costs(
     heirs = heirs_among({line.pk: line.project_id for line in lines}, until=until)
     if not heirs:
         return {}
-    known = metered(heirs, on=on, known_at=known_at, project_id=only(line.project_id for line in lines))
+    known = metered(heirs, on=on, known_at=known_at, project_ids={line.project_id for line in lines})
     found: dict[int, list[tuple[LineClosing, Metered]]] = defaultdict(list)
     for cost in differences(own_costs(closing for closing, _heir in heirs.values()), known):
         closing, heir = heirs[cost.line_id]
@@ -118,12 +118,6 @@ def heirs_among(asked: Mapping[int, int], *, until: datetime | None) -> dict[int
         if heir is not None and heir.pk in asked:
             heirs[closing.line_id] = (closing, heir.pk)
     return heirs
-
-
-def only(projects: Iterable[int]) -> int | None:
-    """The project, where there is one alone."""
-    found = set(projects)
-    return found.pop() if len(found) == 1 else None
 
 
 def restatements(line: BudgetLine) -> list[Metered]:

@@ -19,7 +19,7 @@ from usage.runs.queries import jobs_seen
 
 from . import approvers
 from .actuals import Metered, metered
-from .closed import closings_in_force, late_costs, official_costs, only, restatements
+from .closed import closings_in_force, late_costs, official_costs, restatements
 from .consumption import Commitment
 from .models import BudgetLine, ClosedPromise, Entry, Hold, LineClosing, Proposal
 from .periods import calendar_period
@@ -93,8 +93,8 @@ def costs_of_lines(
     costs = defaultdict(list, official_costs(closings_in_force(ids, until=until)) if is_any_closed else {})
     open_ids = {line_id for line_id in ids if line_id not in costs}
     if read is None and open_ids:
-        project = only(line.project_id for line in lines)
-        read = metered(open_ids, on=on, known_at=known_at, project_id=project)
+        projects = {line.project_id for line in lines}
+        read = metered(open_ids, on=on, known_at=known_at, project_ids=projects)
     for cost in read or ():
         if cost.line_id in open_ids:
             costs[cost.line_id].append(cost)

@@ -99,7 +99,7 @@ class ActualSlice:
         measure = "billed" if self.basis == Basis.BILLED else "effective"
         where, parameters = self._where()
         keys = ", ".join(f"u.{group}" for group in groups)
-        rows, known = daily_rows(self.known_at, project_id=self.project_id)
+        rows, known = daily_rows(self.known_at, project_ids=[self.project_id] if self.project_id else ())
         found = _fetch(
             f"SELECT {keys}, sum(u.{measure}) FROM {rows} AS u JOIN usage_meter m ON m.id = u.meter_id"
             f" WHERE {where} GROUP BY {keys}",
@@ -131,18 +131,19 @@ class ActualSlice:
 
 
 def daily_rows(
-    known_at: datetime | None, *, project_id: int | None = None, days: tuple[date, date] | None = None
+    known_at: datetime | None, *, project_ids: Iterable[int] = (), days: tuple[date, date] | None = None
 ) -> tuple[str, dict[str, Any]]:
     """SQL of the rollup, as it stands or as it was known: a table, or a query over records, and its parameters.
 
-    Of what was known only the records of a project, or near some half-open days, need to be read.
+    Of what was known only the records of some projects, or near some half-open days, need to be read.
     """
     if known_at is None:
         return "usage_dailyusage", {}
-    placed = PLACED_AT + (" AND p.project_id = %(only_project)s" if project_id else "")
+    only = sorted(set(project_ids))
+    placed = PLACED_AT + (" AND p.project_id = ANY (%(only_projects)s)" if only else "")
     near = []
-    if project_id:
-        near.append("key_set_id IN (SELECT key_set_id FROM usage_placement WHERE project_id = %(only_project)s)")
+    if only:
+        near.append("key_set_id IN (SELECT key_set_id FROM usage_placement WHERE project_id = ANY (%(only_projects)s))")
     if days:
         near.append("usage_start < (%(until_day)s::date)::timestamp AT TIME ZONE %(zone)s")
         near.append("usage_end > (%(from_day)s::date)::timestamp AT TIME ZONE %(zone)s")
@@ -154,7 +155,7 @@ def daily_rows(
     return sql, {
         "known_at": known_at,
         "zone": Organisation.current().time_zone,
-        "only_project": project_id,
+        "only_projects": only,
         "from_day": first,
         "until_day": end,
     }

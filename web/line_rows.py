@@ -151,7 +151,7 @@ def burn_of(row: LineRow, *, now: datetime) -> tuple[Burn, Outlook | None]:
     line = row.line
     fresh = fresh_until([line.pk])
     statuses = {line.pk: row.status}
-    days = metered_days([line.pk], known_at=line.closed_at, project_id=line.project_id)
+    days = metered_days([line.pk], known_at=line.closed_at, project_ids=[line.project_id])
     others = None if line.closed_at else [days_of_others(day) for day in days if not is_own_work(day.reference)]
     accrued = {line.pk: row.accrued_days}
     outlook = outlooks([line], statuses, fresh, now=now, days=others, accrued=accrued).get(line.pk)
