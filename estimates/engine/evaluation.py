@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from core.months import Month
 from estimates.engine.facts import FACTS
 from estimates.engine.graph import Program, compile_program
 from estimates.engine.leaves import Context, Leaf, input_leaf, leaf_array, leaf_quantile
@@ -179,7 +180,9 @@ def evaluate(contexts: Sequence[Context], samples: int) -> Evaluation:
         for name, found in leaves.items()
     }
     _forget_prices_of_nothing(contexts, arrays, medians)
-    return Evaluation(contexts, program, leaves, middle, medians, program.run(arrays), arrays, samples, months)
+    values = program.run(arrays)
+    _forget_prices_never_reached(contexts, leaves, values)
+    return Evaluation(contexts, program, leaves, middle, medians, values, arrays, samples, months)
 
 
 def _leaves(contexts: Sequence[Context], program: Program) -> dict[str, list[Leaf]]:
@@ -211,6 +214,24 @@ def _forget_prices_of_nothing(
         for context, needless in zip(contexts, nothing, strict=True):
             if needless:
                 context.uses.pop(name, None)
+
+
+def _forget_prices_never_reached(
+    contexts: Sequence[Context], leaves: Mapping[str, list[Leaf]], values: Mapping[str, Array]
+) -> None:
+    """Prices that begin when all samples of a plan are over have no part in it; the question for them stays asked."""
+    changing = [name.removesuffix(COURSE) for name in COURSES if name in leaves]
+    if not changing or "run_month_share" not in values:
+        return
+    reached = np.asarray(values["run_month_share"] > 0.0).any(axis=-1)
+    for index, context in enumerate(contexts):
+        months = np.flatnonzero(reached[:, min(index, reached.shape[1] - 1)])
+        if months.size == 0:
+            continue
+        last = max((Month.of(context.start) + int(months[-1])).start, context.start, context.prices_on)
+        for name in changing:
+            uses = context.uses.get(name, [])
+            context.uses[name] = [use for use in uses if use.row is None or use.row.valid_from <= last]
 
 
 def _mark_infeasible(contexts: Sequence[Context], medians: Mapping[str, Array]) -> bool:

@@ -45,6 +45,21 @@ def mean_context(inference__input_tokens: Array, inference__output_tokens: Array
     return inference__input_tokens + inference__output_tokens / 2.0
 
 
+@mean_context.variant(when=decoding)
+def windowed_mean_context(
+    inference__input_tokens: Array,
+    inference__output_tokens: Array,
+    model__attention_window__tokens: Array,
+    model__attention_window__share_of_layers: Array,
+    one_request: float,
+) -> Array:
+    """Layers with a sliding window keep no more than the window."""
+    whole = inference__input_tokens + inference__output_tokens / 2.0
+    window = np.minimum(model__attention_window__tokens / one_request, whole)
+    share = model__attention_window__share_of_layers
+    return share * window + (1.0 - share) * whole
+
+
 @quantity("request", "Requests served together", "有效批大小", when=serving, **TIER)
 def effective_batch(tier_batch: Array) -> Array:
     """The batch of the tier, or of the plan."""

@@ -17,25 +17,40 @@ finetuning = is_task("finetune")
 
 
 @quantity("GB", "State of the model", "模型状态显存", source=ZERO, when=training)
-def model_state_gb(model__parameters: Array, state_bytes_per_parameter: Array) -> Array:
-    """Weights, gradients and the optimiser's figures, of all cards together."""
-    return model__parameters * state_bytes_per_parameter / GIGA
+def model_state_gb(
+    model__parameters: Array,
+    state_bytes_per_parameter: Array,
+    weight_bytes: Array,
+    model__teacher_parameters: Array | float = 0.0,
+) -> Array:
+    """Weights, gradients and the optimiser's figures, of all cards together; of a teacher its weights."""
+    return (model__parameters * state_bytes_per_parameter + model__teacher_parameters * weight_bytes) / GIGA
 
 
 @model_state_gb.variant(when=every(finetuning, has_word("finetune.strategy", "lora")))
 def state_with_adapter(
-    model__parameters: Array, finetune__adapter_parameters: Array, weight_bytes: Array, state_bytes_per_parameter: Array
+    model__parameters: Array,
+    finetune__adapter_parameters: Array,
+    weight_bytes: Array,
+    state_bytes_per_parameter: Array,
+    model__teacher_parameters: Array | float = 0.0,
 ) -> Array:
-    """Frozen weights, and the state of the adapter."""
-    return (model__parameters * weight_bytes + finetune__adapter_parameters * state_bytes_per_parameter) / GIGA
+    """Frozen weights, of a teacher too, and the state of the adapter."""
+    frozen = (model__parameters + model__teacher_parameters) * weight_bytes
+    return (frozen + finetune__adapter_parameters * state_bytes_per_parameter) / GIGA
 
 
 @model_state_gb.variant(when=every(finetuning, has_word("finetune.strategy", "head_only")))
 def state_with_head(
-    model__parameters: Array, finetune__head_parameters: Array, weight_bytes: Array, state_bytes_per_parameter: Array
+    model__parameters: Array,
+    finetune__head_parameters: Array,
+    weight_bytes: Array,
+    state_bytes_per_parameter: Array,
+    model__teacher_parameters: Array | float = 0.0,
 ) -> Array:
-    """Frozen weights, and the state of the head."""
-    return (model__parameters * weight_bytes + finetune__head_parameters * state_bytes_per_parameter) / GIGA
+    """Frozen weights, of a teacher too, and the state of the head."""
+    frozen = (model__parameters + model__teacher_parameters) * weight_bytes
+    return (frozen + finetune__head_parameters * state_bytes_per_parameter) / GIGA
 
 
 @quantity("byte / token", "Activations per token, layer and width", "激活显存系数", source=KORTHIKANTI, when=training)

@@ -149,6 +149,26 @@ def test_each_hour_of_a_run_is_paid_at_the_price_of_its_month() -> None:
     assert months == pytest.approx([744 * 4 * 2, (cards - 744 * 4) * 5])
 
 
+def test_a_price_that_begins_when_the_run_is_over_has_no_part_in_it_and_stays_asked_for() -> None:
+    rows = [rent("2", valid_from=date(2026, 1, 1)), rent("5", valid_from=date(2027, 2, 1), verified=False)]
+
+    # 3,333.33 h on 64 cards end on 3 January
+    answered = estimated(pretrain(), prices=PriceBook([*STORAGE, *rows]))
+
+    assert {row["amount"] for row in answered["prices"] if row["kind"] == "accelerator"} == {2.0}
+    assert "price_unverified" not in {warning["code"] for warning in answered["warnings"]}
+    assert ["accelerator", "h100-sxm-80gb", "", "", "on_demand", "USD"] in answered["price_keys"]
+
+
+def test_a_past_run_names_the_row_of_the_day_that_stands_in_for_its_months() -> None:
+    rows = [rent("2", valid_from=date(2026, 6, 1)), rent("3", valid_from=date(2026, 9, 1))]
+
+    answered = estimated(pretrain(start="2025-03-01"), prices=PriceBook([*STORAGE, *rows]))
+
+    assert answered["quantities"]["rent_rate"]["p50"] == 3
+    assert 3.0 in {row["amount"] for row in answered["prices"]}
+
+
 def test_a_month_before_the_first_row_is_paid_at_the_price_of_the_day() -> None:
     document = pretrain(start="2025-03-01")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from estimates.engine.answer import estimate
-from estimates.engine.books import AcceleratorBook, PriceBook, PriceRow
+from estimates.engine.books import AcceleratorBook, AcceleratorSpec, PriceBook, PriceRow
 from estimates.engine.inference import kv_bytes_per_token, memory_step_seconds
 from estimates.engine.plan import parse_plan
 
@@ -20,6 +20,9 @@ STORAGE = [
         2, "storage", "archive", "p", "", "", "GB-month", Decimal("0.001"), "USD", date(2020, 1, 1), verified=True
     ),
 ]
+
+
+CARD = AcceleratorBook([AcceleratorSpec("x", "X", "", 80, 2000, {"bf16": 100.0})])
 
 
 def answer(document: dict[str, Any]) -> dict[str, Any]:
@@ -53,6 +56,17 @@ def service(**inference: Any) -> dict[str, Any]:
 )
 def test_the_cache_of_a_token_is_two_entries_a_layer(layers: int, key_value_width: int, size: int) -> None:
     assert kv_bytes_per_token(np.array(layers), np.array(key_value_width), np.array(2)) == size
+
+
+def test_layers_with_a_sliding_window_keep_no_more_of_the_cache_than_the_window() -> None:
+    window = {"tokens": 400, "share_of_layers": 0.75}
+    document = service(kind="decoder", input_tokens=900, output_tokens=200, kv_bytes_per_token=1e6, months=1)
+    document["model"] = {"parameters": 0.5e9, "attention_window": window}
+
+    # 900 tokens and half of 200: three quarters of the layers keep 400 of the thousand
+    document["compute"] |= {"accelerator": "x", "precision": "bf16"}
+    books = {"prices": PriceBook(STORAGE), "accelerators": CARD, "prices_on": date(2027, 1, 1), "samples": 20}
+    assert median(estimate(parse_plan(document), **books), "mean_context") == pytest.approx(0.75 * 400 + 0.25 * 1000)
 
 
 def test_a_step_cannot_be_faster_than_reading_the_weights() -> None:

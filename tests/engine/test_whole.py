@@ -400,3 +400,10 @@ def test_no_number_of_cards_meets_a_deadline_that_has_passed() -> None:
 
     assert answered["quantities"]["count_for_deadline"]["p50"] is None
     assert answered["probability"]["misses_deadline"] == 1
+
+
+def test_the_weights_of_a_teacher_need_memory_too() -> None:
+    answered = estimated(pretrain(model={"parameters": 1e9, "teacher_parameters": 1e10}))
+
+    # 16 bytes of each parameter, and 2 of each of the teacher
+    assert p50(answered, "model_state_gb") == pytest.approx(16 + 20)
