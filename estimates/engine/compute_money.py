@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.vocabulary import Category
-from estimates.engine.conditions import BUILDING, is_task
+from estimates.engine.conditions import BUILDING, TRAINING, is_task
 from estimates.engine.graph import Place, cost, quantity
 from estimates.engine.sampling import Array
 from estimates.engine.time import HOURS
@@ -165,27 +165,15 @@ def share_at_prices(hours_share: Array, monthly_rate: Array, rate: Array) -> Arr
     return np.where(rate > 0.0 * rate, hours_share * monthly_rate / rate, hours_share)
 
 
-@quantity("1", "Share of the computing that counts in each month", "各月有效卡时占比", axis="month")
-def useful_month_share(run_month_share: Array) -> Array:
-    """Evenly over the run."""
-    return run_month_share
-
-
-@quantity("1", "Share of idle hours in each month", "各月闲置卡时占比", axis="month")
-def idle_hours_month_share(run_month_share: Array) -> Array:
-    """Evenly over the run."""
-    return run_month_share
-
-
 @quantity("1", "Share of computing money in each month", "各月算力费用占比", axis="month")
-def compute_month_share(useful_month_share: Array) -> Array:
+def compute_month_share(run_month_share: Array) -> Array:
     """By hours, where every month has the same price."""
-    return useful_month_share
+    return run_month_share
 
 
 @compute_month_share.variant()
 def compute_share_at_prices(
-    useful_month_share: Array,
+    run_month_share: Array,
     rent_rate: Array,
     rent_rate_by_month: Array,
     share_own: Array | float = 0.0,
@@ -193,16 +181,16 @@ def compute_share_at_prices(
 ) -> Array:
     """By hours and the price of their month; the operation of own cards is the same in all."""
     own = share_own * operations_rate
-    return share_at_prices(useful_month_share, rent_rate_by_month + own, rent_rate + own)
+    return share_at_prices(run_month_share, rent_rate_by_month + own, rent_rate + own)
 
 
-@quantity("1", "Share of money for lost hours in each month", "各月损耗费用占比", axis="month")
+@quantity("1", "Share of money for lost hours in each month", "各月损耗费用占比", when=is_task(*TRAINING), axis="month")
 def lost_month_share(run_month_share: Array) -> Array:
     """By hours, where every month has the same price."""
     return run_month_share
 
 
-@lost_month_share.variant()
+@lost_month_share.variant(when=is_task(*TRAINING))
 def lost_share_at_prices(
     run_month_share: Array, compute_line_rate: Array, rent_rate: Array, rent_rate_by_month: Array
 ) -> Array:
@@ -211,14 +199,14 @@ def lost_share_at_prices(
 
 
 @quantity("1", "Share of money for idle cards in each month", "各月闲置费用占比", axis="month")
-def idle_month_share(idle_hours_month_share: Array) -> Array:
+def idle_month_share(run_month_share: Array) -> Array:
     """By hours, where every month has the same price."""
-    return idle_hours_month_share
+    return run_month_share
 
 
 @idle_month_share.variant()
 def idle_share_at_prices(
-    idle_hours_month_share: Array,
+    run_month_share: Array,
     compute_line_rate: Array,
     rent_rate: Array,
     idle_rent_rate: Array,
@@ -226,4 +214,4 @@ def idle_share_at_prices(
 ) -> Array:
     """By hours and the price of their month; what else an hour costs is the same in all."""
     own = compute_line_rate - rent_rate
-    return share_at_prices(idle_hours_month_share, own + idle_rent_rate_by_month, own + idle_rent_rate)
+    return share_at_prices(run_month_share, own + idle_rent_rate_by_month, own + idle_rent_rate)

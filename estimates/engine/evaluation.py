@@ -32,6 +32,8 @@ COURSES = tuple(
 """Prices that may change while a plan runs, as leaves by month."""
 TAIL_OVER_MEDIAN = 4.0
 """How much longer than its median the calendar shown reaches; what lies behind falls into the last month."""
+PLANNED_IN_MONTHS = ("inference", "vector_store")
+"""Tasks that last as long as was said, in every sample."""
 PROGRAMS: dict[Hashable, Program] = {}
 MOST_PROGRAMS = 500
 FIGURES_OF_A_CARD = ("memory_gb", "bandwidth_gbs", "board_w", "interconnect_gbs")
@@ -223,7 +225,7 @@ def _forget_prices_never_reached(
     changing = [name.removesuffix(COURSE) for name in COURSES if name in leaves]
     if not changing or "run_month_share" not in values:
         return
-    reached = np.asarray(values["run_month_share"] > 0.0).any(axis=-1)
+    reached = np.any(np.asarray(values["run_month_share"]) > 0.0, axis=-1)
     for index, context in enumerate(contexts):
         months = np.flatnonzero(reached[:, min(index, reached.shape[1] - 1)])
         if months.size == 0:
@@ -255,5 +257,6 @@ def _months_shown(contexts: Sequence[Context], medians: Mapping[str, Array]) -> 
     )
     archived = float(np.max(medians["archive_hours"])) if "archive_hours" in medians else 0.0
     people = float(np.max(medians.get("people__months", np.zeros(1))))
-    longest = max((hours * TAIL_OVER_MEDIAN + after + archived) / 730.0, people, 1.0)
+    tail = 1.0 if contexts[0].plan.task in PLANNED_IN_MONTHS else TAIL_OVER_MEDIAN
+    longest = max((hours * tail + after + archived) / 730.0, people, 1.0)
     return int(min(np.ceil(longest) + 1, MOST_MONTHS))

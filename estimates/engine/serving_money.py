@@ -6,19 +6,17 @@ import numpy as np
 
 from estimates.engine.compute_money import (
     capital_outlay,
-    idle_hours_month_share,
+    compute_month_share,
+    idle_month_share,
     useful_accelerator_hours,
-    useful_month_share,
 )
 from estimates.engine.conditions import every, has_rows, is_task, lacks, lacks_word
 from estimates.engine.graph import quantity
 from estimates.engine.rates import (
     RATE,
     idle_rent_rate,
-    idle_rent_rate_by_month,
     mean_price,
     rent_rate,
-    rent_rate_by_month,
 )
 from estimates.engine.sampling import Array
 from estimates.engine.schedule import run_month_share
@@ -78,41 +76,42 @@ def rent_rate_of_tiers(worked_accelerator_hours: Array, tier_rate: Array, share_
     return (1.0 - share_own) * mean_price(worked_accelerator_hours, tier_rate, TIERS_AND_MONTHS)
 
 
-@rent_rate_by_month.variant(when=renting_tiers)
-def rent_rate_of_tiers_by_month(
-    worked_accelerator_hours: Array, tier_rate: Array, share_own: Array | float = 0.0
-) -> Array:
-    """The same in each month."""
-    return (1.0 - share_own) * mean_price(worked_accelerator_hours, tier_rate)
-
-
 @idle_rent_rate.variant(when=renting_tiers)
 def idle_rent_rate_of_tiers(tier_idle_hours: Array, tier_rate: Array, share_own: Array | float = 0.0) -> Array:
     """Each tier at its price, by the hours it holds and does not work; what is owned pays no rent."""
     return (1.0 - share_own) * mean_price(tier_idle_hours, tier_rate, TIERS_AND_MONTHS)
 
 
-@idle_rent_rate_by_month.variant(when=renting_tiers)
-def idle_rent_rate_of_tiers_by_month(tier_idle_hours: Array, tier_rate: Array, share_own: Array | float = 0.0) -> Array:
-    """The same in each month."""
-    return (1.0 - share_own) * mean_price(tier_idle_hours, tier_rate)
+@compute_month_share.variant(when=renting_tiers)
+def worked_money_share(
+    worked_accelerator_hours: Array,
+    tier_rate: Array,
+    run_month_share: Array,
+    share_own: Array | float = 0.0,
+    operations_rate: Array | float = 0.0,
+) -> Array:
+    """By what the tiers work in each month, each at its price."""
+    hourly = (1.0 - share_own) * tier_rate + share_own * operations_rate
+    return _share_of_months(worked_accelerator_hours * hourly, run_month_share)
 
 
-@useful_month_share.variant(when=renting_tiers)
-def worked_month_share(worked_accelerator_hours: Array, run_month_share: Array) -> Array:
-    """By what all tiers work in each month."""
-    return _share_of_months(worked_accelerator_hours, run_month_share)
+@idle_month_share.variant(when=renting_tiers)
+def idle_money_share(
+    tier_idle_hours: Array,
+    tier_rate: Array,
+    compute_line_rate: Array,
+    rent_rate: Array,
+    run_month_share: Array,
+    share_own: Array | float = 0.0,
+) -> Array:
+    """By what the tiers hold in each month and do not work, each at its price."""
+    hourly = (1.0 - share_own) * tier_rate + (compute_line_rate - rent_rate)
+    return _share_of_months(tier_idle_hours * hourly, run_month_share)
 
 
-@idle_hours_month_share.variant(when=renting_tiers)
-def tier_idle_month_share(tier_idle_hours: Array, run_month_share: Array) -> Array:
-    """By what all tiers hold in each month and do not work."""
-    return _share_of_months(tier_idle_hours, run_month_share)
-
-
-def _share_of_months(hours: Array, otherwise: Array) -> Array:
-    """Each month of all tiers together; another share where there are no hours."""
-    monthly = hours.sum(axis=0)
+def _share_of_months(money: Array, otherwise: Array) -> Array:
+    """Each month of all tiers together; another share where there is none."""
+    monthly = money.sum(axis=0)
     whole = monthly.sum(axis=0)
     return np.where(whole > whole * 0.0, monthly / whole, otherwise)
 
