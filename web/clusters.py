@@ -82,13 +82,14 @@ def found_cluster(request: PersonRequest, slug: str) -> Cluster:
 def page_of(request: PersonRequest, found: Cluster, wrong: forms.BaseForm | None = None) -> HttpResponse:
     """The page, with a form that was refused in its place."""
     chosen = MonthForm(request.GET)
-    asked = chosen.cleaned_data if chosen.is_valid() else {}
+    is_valid = chosen.is_valid()
+    asked = chosen.cleaned_data
     shown = words_of(found, asked.get("month"), asked.get("piece"))
     kept = {"month": str(Month.of(shown["month"])), "piece": asked.get("piece")}
     words: dict[str, Any] = {
         **shown,
         "cluster": found,
-        "month_form": MonthForm(initial=kept) if asked else chosen,
+        "month_form": MonthForm(initial=kept) if is_valid else chosen,
         "lots": found.lots.select_related("accelerator"),
         "partitions": found.partitions.select_related("accelerator"),
         "windows": found.windows.select_related("accelerator")[:WINDOWS_SHOWN],

@@ -128,3 +128,26 @@ def test_the_page_says_what_lay_in_pieces_or_why_it_cannot(hpc, client):  # noqa
     assert "lay in pieces, by day: 10, and 2 of them" in whole and "30.00" in whole
     assert "lay in pieces, by day: 10, and 2 of them" in pairs
     assert "the log names no nodes for jobs of 1 hours" in unknown
+
+
+@pytest.mark.parametrize(
+    "asked", [{"month": "0001-01"}, {"month": "9999-12"}, {"month": "x"}, {"piece": "0"}, {"piece": "x"}]
+)
+def test_a_month_or_piece_that_is_none_is_refused_on_the_page(hpc, client, asked):  # noqa: F811
+    log(job(1, "one", 2), job(2, "one", 2, day=6))
+    client.force_login(hpc.operator)
+
+    answer = client.get(reverse("cluster", args=["hpc"]), {"month": "2026-03", **asked})
+
+    assert answer.status_code == 200
+    assert answer.context["month_form"].errors
+    assert "of 96 there were 2 held" in answer.content.decode()
+
+
+def test_nothing_is_known_of_months_before_the_first_card(hpc, client):  # noqa: F811
+    log(job(1, "one", 2), job(2, "one", 2, day=6))
+    client.force_login(hpc.operator)
+
+    page = client.get(reverse("cluster", args=["hpc"]), {"month": "2020-01"}).content.decode()
+
+    assert "Nothing is known of this month" in page
