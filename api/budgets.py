@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from api import can_start
 from api.amounts import AmountField
 from api.line_answers import line_answers
+from api.once import KEY, once
 from api.pages import page_after, page_before
 from api.projects import LineSerializer
 from api.requests import SignedInRequest
@@ -102,7 +103,8 @@ class GrantView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="lines_grant", request=Movement, responses=LineSerializer)
+    @extend_schema(operation_id="lines_grant", request=Movement, responses=LineSerializer, parameters=[KEY])
+    @once
     def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Movement(data=request.data)
@@ -117,7 +119,8 @@ class GrantHoursView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="lines_grant_hours", request=HoursMovement, responses=LineSerializer)
+    @extend_schema(operation_id="lines_grant_hours", request=HoursMovement, responses=LineSerializer, parameters=[KEY])
+    @once
     def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = HoursMovement(data=request.data)
@@ -132,7 +135,8 @@ class TransferView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="lines_transfer", request=Transfer, responses=LineSerializer)
+    @extend_schema(operation_id="lines_transfer", request=Transfer, responses=LineSerializer, parameters=[KEY])
+    @once
     def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Transfer(data=request.data)
@@ -148,7 +152,8 @@ class ReleaseView(APIView):
     permission_classes = PERMISSIONS
     scope = "plans"
 
-    @extend_schema(operation_id="lines_release", request=Release, responses=LineSerializer)
+    @extend_schema(operation_id="lines_release", request=Release, responses=LineSerializer, parameters=[KEY])
+    @once
     def post(self, request: SignedInRequest, line_id: int) -> Response:
         line = visible_line(request, line_id)
         form = Release(data=request.data)

@@ -195,6 +195,24 @@ def test_money_moves_over_the_api(stage, as_):
     assert [row["budget"] for row in listed] == ["120", "30"]
 
 
+def test_a_grant_that_is_sent_again_under_its_key_grants_once(stage, client):
+    line = factories.line(stage.project, granted=100, period=OVER)
+    client.force_login(stage.manager)
+
+    answers = [
+        client.post(
+            f"/api/v1/lines/{line.pk}/grant/",
+            {"amount": "50", "reason": "why"},
+            content_type="application/json",
+            headers={"Idempotency-Key": "grant-1"},
+        ).json()
+        for _time in range(2)
+    ]
+
+    assert [answer["budget"] for answer in answers] == ["150", "150"]
+    assert line.entries.filter(kind="grant").count() == 2
+
+
 def test_flags_are_listed_and_answered(stage, as_):
     line = factories.line(stage.project, granted=100, period=OVER)
     factories.cost(stage.project, 100, day=DAY)
