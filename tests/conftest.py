@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from django.conf import settings as django_settings
 from hypothesis import HealthCheck, settings
 
 from teams.models import Role
@@ -19,6 +20,12 @@ settings.load_profile("untimed")
 def fast_passwords(settings) -> None:
     """Hashing as slowly as a real installation does would be most of the time of the tests."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def static_files_found_when_asked() -> None:
+    """Every client of a test would list all static files first, which takes as long as the page it asks for."""
+    django_settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture
