@@ -102,7 +102,7 @@ def test_a_manager_says_what_is_carried_over_and_a_researcher_does_not(ended, cl
     place = (ended.project.slug, ended.line.pk)
     given = {"rollover": "capped", "percent": "25", "amount": "", "carries_overspend": "on"}
 
-    assert post(client, ended.alice, "line-rollover", *place, **given).status_code == 200
+    assert post(client, ended.alice, "line-rollover", *place, **given).status_code == 422
     assert post(client, ended.manager, "line-rollover", *place, **given).status_code == 302
     line = BudgetLine.objects.get(pk=ended.line.pk)
     assert (line.rollover, line.rollover_share, line.carries_overspend) == ("capped", Decimal("0.25"), True)
