@@ -6,6 +6,11 @@ from __future__ import annotations
 import os
 import re
 
+import pytest
+
+FIRST = ("tests/loop/test_loop_in_browser.py", "tests/config/test_filling.py", "tests/web/test_roles.py")
+"""Few tests that take long: begun last, one process would wait minutes for the other."""
+
 
 def broker_of(worker: str, address: str) -> str:
     """The address with the number of the broker's database moved on by the number of the worker (`gw1`)."""
@@ -18,3 +23,9 @@ def broker_of(worker: str, address: str) -> str:
 
 if os.environ.get("PYTEST_XDIST_WORKER") and os.environ.get("REDIS_URL"):
     os.environ["REDIS_URL"] = broker_of(os.environ["PYTEST_XDIST_WORKER"], os.environ["REDIS_URL"])
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Side by side, files are dealt out in this order (`--no-loadscope-reorder`); alone, the order stays as it is."""
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
