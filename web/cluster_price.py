@@ -26,7 +26,7 @@ from usage.clusters.own_price import HourPrice, Running
 from usage.models import CardLot
 from web.cluster_forms import day_input
 from web.clusters import found_cluster
-from web.forms import MoneyField, refuse
+from web.forms import MoneyField, NumberField, refuse
 from web.requests import PersonRequest
 
 WATTS = 1000
@@ -35,11 +35,11 @@ WATTS = 1000
 class OwnPriceForm(forms.Form):
     """What cards cost beside their purchase, and from when the price counts."""
 
-    power_kw = forms.DecimalField(
+    power_kw = NumberField(
         label=gettext_lazy("Power of a card, kW"), min_value=0, max_value=100, max_digits=9, decimal_places=4,
         help_text=gettext_lazy("With its share of the server, at the plug."),
     )  # fmt: skip
-    pue = forms.DecimalField(
+    pue = NumberField(
         label=gettext_lazy("PUE"), min_value=1, max_value=5, max_digits=6, decimal_places=4,
         help_text=gettext_lazy("Energy of the building by that of the machines."),
     )  # fmt: skip
