@@ -49,13 +49,13 @@ class CardMonthSerializer(serializers.Serializer):
     maintenance = serializers.CharField()
     kept = serializers.CharField(help_text=_("Of cards that are kept for somebody."))
     reserved_by_plans = serializers.CharField(help_text=_("Beyond the reserved clusters of the register."))
-    there = serializers.CharField(help_text=_("capacity − maintenance − kept + reserved_by_plans"))
+    available = serializers.CharField(help_text=_("capacity − maintenance − kept + reserved_by_plans"))
     approved = serializers.CharField()
     asked = serializers.CharField()
     draft = serializers.CharField()
     wanted = serializers.CharField(help_text=_("approved + asked + draft"))
-    load = serializers.CharField(allow_null=True, help_text=_("wanted ÷ there"))
-    short = serializers.CharField(help_text=_("wanted − there, or 0"))
+    load = serializers.CharField(allow_null=True, help_text=_("wanted ÷ available"))
+    short = serializers.CharField(help_text=_("wanted − available, or 0"))
     short_and_rented_by_plans = serializers.CharField()
     short_and_unplanned = serializers.CharField()
     price_per_hour = serializers.CharField(allow_null=True, help_text=_("On demand today, where hours are short."))
@@ -71,7 +71,7 @@ class AllCardsSerializer(serializers.Serializer):
     """One month over all kinds of card, in hours of the reference card."""
 
     month = serializers.CharField()
-    there = serializers.CharField()
+    available = serializers.CharField()
     approved = serializers.CharField()
     asked = serializers.CharField()
     draft = serializers.CharField()
@@ -92,7 +92,7 @@ def capacity_answer(view: CapacityView) -> dict[str, Any]:
         "equivalent": [
             {
                 "month": str(each.month),
-                "there": hours_text(each.there),
+                "available": hours_text(each.available),
                 **{state: hours_text(hours) for state, hours in each.wanted.items()},
                 "wanted": hours_text(each.total),
             }

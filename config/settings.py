@@ -214,6 +214,7 @@ CELERY_BEAT_SCHEDULE = {
     "judge every guard": {"task": "overruns.tasks.judge_all_guards", "schedule": 600.0},
     "audit every figure": {"task": "overruns.tasks.audit_everything", "schedule": crontab(hour="2", minute="30")},
     "watch for growth": {"task": "overruns.tasks.watch_for_growth", "schedule": 3600.0},
+    "watch for interruptions": {"task": "overruns.tasks.watch_for_interruptions", "schedule": 3600.0},
     "raise decisions that are late": {"task": "budgets.tasks.escalate_late_steps", "schedule": 60.0},
     "open retrospectives for overruns": {"task": "retrospectives.tasks.open_for_overruns", "schedule": 10.0},
     "recompute stale drafts": {"task": "estimates.tasks.recompute_stale", "schedule": 5.0},

@@ -76,6 +76,10 @@ def audit_everything() -> None:
 @shared_task
 def watch_for_growth() -> None:
     watch_growth(now=timezone.now())
+
+
+@shared_task
+def watch_for_interruptions() -> None:
     watch_interruptions(now=timezone.now())
 
 

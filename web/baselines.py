@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from core.errors import DomainError
+from core.keys import row_key
 from core.money import exact_text
 from core.vocabulary import TaskType
 from estimates import tasks
@@ -158,10 +159,10 @@ def baseline_new(request: PersonRequest) -> HttpResponse:
 
 def first_values(request: PersonRequest) -> dict[str, Any]:
     """Those of the row that is corrected."""
-    number = request.GET.get("row", "")
-    if not number.isdecimal():
+    key = row_key(request.GET.get("row", ""))
+    if key is None:
         return {}
-    row = get_object_or_404(Baseline.objects.visible_to(request.user).select_related("team", "project"), pk=number[:18])
+    row = get_object_or_404(Baseline.objects.visible_to(request.user).select_related("team", "project"), pk=key)
     ends = {} if row.low == row.high else {"low": exact_text(row.low), "high": exact_text(row.high)}
     names = ("quantity", "runs", "since", "until", "task_type", "accelerator_family", "source", "note")
     return {

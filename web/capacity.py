@@ -63,7 +63,7 @@ class CapacityForm(forms.Form):
             raise forms.ValidationError(_("Write a month such as 2027-01.")) from error
 
     def name_cards(self, view: CapacityView, names: Mapping[str, str]) -> None:
-        """Offer the cards that are there or wanted."""
+        """Offer the cards that are available or wanted."""
         choices = [("", _("all (equivalent)"))]
         choices += [(slug or "-", names.get(slug, slug) or _("not named")) for slug in view.accelerators]
         self.fields["accelerator"].choices = choices  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ class Row:
     """A month of the table and of the picture, in hours of the card or of the reference card."""
 
     month: Month
-    there: Decimal
+    available: Decimal
     wanted: Mapping[str, Decimal]
     of_projects: Mapping[int, Decimal]
     card: CardMonth | None = None
@@ -97,11 +97,11 @@ class Row:
 
     @property
     def load(self) -> Decimal | None:
-        return self.total / self.there if self.there else None
+        return self.total / self.available if self.available else None
 
     @property
     def is_short(self) -> bool:
-        return self.total > self.there
+        return self.total > self.available
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ class Wanting:
 def rows_of(view: CapacityView, accelerator: str | None) -> list[Row]:
     """Of one kind of card, or of all in equivalent hours."""
     if accelerator is None:
-        return [Row(each.month, each.there, each.wanted, each.of_projects) for each in view.totals]
+        return [Row(each.month, each.available, each.wanted, each.of_projects) for each in view.totals]
     return [
         Row(
             each.month,
-            each.there,
+            each.available,
             {state: hours.hours for state, hours in each.wanted.items()},
             each.of_projects,
             each,
@@ -142,7 +142,7 @@ def wanting(rows: Sequence[Row], projects: Mapping[int, Project]) -> list[Wantin
 
 def columns_of(rows: Sequence[Row], drawn: Sequence[Wanting] | None) -> list[Column]:
     """The picture: by state, or the projects that want most and all others."""
-    return [Column(str(row.month), parts_of(row, drawn), float(row.there)) for row in rows]
+    return [Column(str(row.month), parts_of(row, drawn), float(row.available)) for row in rows]
 
 
 def parts_of(row: Row, drawn: Sequence[Wanting] | None) -> tuple[float, ...]:
@@ -191,6 +191,7 @@ def capacity(request: PersonRequest) -> HttpResponse:
     rows = rows_of(view, accelerator)
     projects = {each.pk: each for each in Project.objects.visible_to(request.user).select_related("team")}
     wanted = wanting(rows, projects)
+    with_drafts = bool(form.cleaned_data.get("drafts"))
     is_by_project = request.GET.get("by") == "project"
     drawn = [each for each in wanted if each.project][:PROJECTS_DRAWN] if is_by_project else None
     shown = CapacityForm(
@@ -198,7 +199,7 @@ def capacity(request: PersonRequest) -> HttpResponse:
             **request.GET.dict(),
             "start": str(view.months[0]),
             "months": len(view.months),
-            "drafts": bool(request.GET.get("drafts")),
+            "drafts": with_drafts,
         }
     )
     shown.name_cards(view, names)
@@ -214,7 +215,7 @@ def capacity(request: PersonRequest) -> HttpResponse:
         "label": label_of(rows),
         "wanted": wanted[:PROJECTS_SHOWN],
         "more": max(len(wanted) - PROJECTS_SHOWN, 0),
-        "with_drafts": bool(request.GET.get("drafts")),
+        "with_drafts": with_drafts,
         "shortages": [
             (each, names.get(each.of.accelerator, each.of.accelerator) or _("cards that no plan names"))
             for each in view.shortages

@@ -1,4 +1,4 @@
-"""Months in which more cards are wanted than there are. Pure arithmetic.
+"""Months in which more cards are wanted than are available. Pure arithmetic.
 
 Supply is what clusters give without maintenance and without cards that are kept for somebody, and what plans have
 reserved beyond the reserved clusters of the register. What is wanted beyond the supply is short. Of that, hours that
@@ -64,22 +64,22 @@ class CardMonth:
 
     @property
     def reserved_by_plans(self) -> Decimal:
-        """What approved and asked plans have reserved, beyond the reserved clusters: those may be the same cards."""
+        """What the plans counted here have reserved, beyond the reserved clusters: those may be the same cards."""
         return max(ZERO, self.total.reserved - self.supply.reserved)
 
     @property
-    def there(self) -> Decimal:
+    def available(self) -> Decimal:
         """Hours that can be had without renting more."""
         return self.supply.free + self.reserved_by_plans
 
     @property
     def load(self) -> Decimal | None:
-        """What is wanted against what is there; None where nothing is there."""
-        return self.total.hours / self.there if self.there else None
+        """What is wanted against what is available; None where nothing is."""
+        return self.total.hours / self.available if self.available else None
 
     @property
     def short(self) -> Decimal:
-        return max(ZERO, self.total.hours - self.there)
+        return max(ZERO, self.total.hours - self.available)
 
     @property
     def rented(self) -> Decimal:
@@ -93,7 +93,7 @@ class CardMonth:
 
 
 def card_months(demands: Iterable[Demand], supply: Mapping[tuple[str, Month], Supply]) -> list[CardMonth]:
-    """Every kind of card in every month in which some are there or wanted, in order."""
+    """Every kind of card in every month in which some are available or wanted, in order."""
     wanted: dict[tuple[str, Month], dict[str, CardHours]] = defaultdict(dict)
     projects: dict[tuple[str, Month], dict[int, Decimal]] = defaultdict(dict)
     for each in demands:
@@ -111,7 +111,7 @@ class Totals:
     """One month over all kinds of card, in hours of the reference card."""
 
     month: Month
-    there: Decimal = ZERO
+    available: Decimal = ZERO
     wanted: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(STATES, ZERO))
     of_projects: dict[int, Decimal] = field(default_factory=dict)
 
@@ -128,7 +128,7 @@ def in_equivalents(months: Iterable[CardMonth], factors: Mapping[str, Decimal]) 
         totals = found.setdefault(each.month, Totals(each.month))
         if factor is None:
             continue
-        totals.there += each.there * factor
+        totals.available += each.available * factor
         for state in STATES:
             totals.wanted[state] += each.of_state(state) * factor
         for project, hours in each.of_projects.items():

@@ -1,4 +1,4 @@
-"""The months to come as people look at them: what is wanted and there, and what it takes where cards are short."""
+"""The months to come as people look at them: what is wanted and available, and what it takes where cards are short."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LeadTime:
 
 @dataclass(frozen=True)
 class Shortage:
-    """One kind of card of which more is wanted in a month than there is, and the ways out."""
+    """One kind of card of which more is wanted in a month than is available, and the ways out."""
 
     of: CardMonth
     price: PriceRow | None
@@ -173,8 +173,8 @@ def lead_times(accelerators: Iterable[str]) -> dict[str, LeadTime]:
 
 
 def heaviest_month(version: ProposalVersion) -> CardMonth | None:
-    """Where this ask and what is approved beside it want most of what is there; None where the register has no such
-    cards in its months."""
+    """Where this ask and what is approved beside it want most of what is available; None where the
+    register has no such cards in its months."""
     proposal = version.proposal
     own = [
         Demand(proposal.project_id, proposal.pk, ASKED, row.accelerator, Month.of(row.month), row.card_hours)

@@ -12,7 +12,7 @@ from .demand import APPROVED, ASKED, DRAFTED
 from .outlook import CapacityView, Shortage
 
 COLUMNS = (
-    "month", "accelerator", "capacity", "maintenance", "kept", "reserved_by_plans", "there", "approved", "asked",
+    "month", "accelerator", "capacity", "maintenance", "kept", "reserved_by_plans", "available", "approved", "asked",
     "draft", "wanted", "load", "short", "short_and_rented_by_plans", "short_and_unplanned", "price_per_hour",
     "price_currency", "rent_cost", "rent_cost_unplanned", "currency", "lead_time_days", "order_by",
 )  # fmt: skip
@@ -31,7 +31,7 @@ def row_of(each: CardMonth, shortage: Shortage | None) -> dict[str, Any]:
     row |= {state: hours_text(each.of_state(state)) for state in (APPROVED, ASKED, DRAFTED)}
     row |= {
         "reserved_by_plans": hours_text(each.reserved_by_plans),
-        "there": hours_text(each.there),
+        "available": hours_text(each.available),
         "wanted": hours_text(each.total.hours),
         "load": None if each.load is None else f"{each.load:.4f}",
         "short": hours_text(each.short),

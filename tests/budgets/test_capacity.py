@@ -178,7 +178,7 @@ def test_a_month_is_short_of_what_maintenance_and_kept_cards_leave(stage):
 
     found = february()
 
-    assert (found.there, found.short, found.load) == (6000, 1500, Decimal("1.25"))
+    assert (found.available, found.short, found.load) == (6000, 1500, Decimal("1.25"))
 
 
 def test_hours_that_plans_rent_anyway_are_told_apart(stage):
@@ -196,7 +196,7 @@ def test_hours_that_plans_rent_anyway_are_told_apart(stage):
 def test_what_a_plan_reserves_is_there_beyond_the_reserved_clusters(stage):
     hall()
     asking(stage.project, stage.alice, 8000, reserved=1000)
-    assert february().there == 7720
+    assert february().available == 7720
 
     hall_of_term = Source.objects.create(slug="log-term", name="term", format="slurm-sacct")
     term = Cluster.objects.create(slug="term", name="term", source=hall_of_term, mode="committed")
@@ -205,7 +205,7 @@ def test_what_a_plan_reserves_is_there_beyond_the_reserved_clusters(stage):
     )
 
     # a card of the reserved cluster gives 672 h: 328 of the plan's 1,000 are beyond it
-    assert february().there == 6720 + 672 + 328
+    assert february().available == 6720 + 672 + 328
 
 
 def test_a_price_in_another_currency_is_converted_at_the_rate_of_this_month(stage):
@@ -248,7 +248,7 @@ def test_all_cards_together_are_counted_by_dense_peak_and_the_unknown_are_named(
 
     view = capacity_view(FEBRUARY, 1, today=TODAY)
 
-    assert (view.totals[0].there, view.totals[0].total) == (6720, 125)
+    assert (view.totals[0].available, view.totals[0].total) == (6720, 125)
     assert view.without_peak == ["nobody-knows"]
 
 
@@ -302,7 +302,7 @@ def test_the_page_names_short_months_and_keeps_the_projects_of_other_teams_apart
     for query in ("", f"?accelerator={CARD}", "?by=project&drafts=on&months=6"):
         page = client.get(reverse("capacity") + query).content.decode()
 
-        assert "hours of H100 SXM 80 GB are short" in page
+        assert "H100 SXM 80 GB is " in page and "hours short" in page
         assert "Base 7B" in page
         assert "Ranking" not in page
         assert "other teams" in page
@@ -329,7 +329,7 @@ def test_the_file_and_the_api_say_the_same(client, stage):
     text = client.get(reverse("capacity-export") + "?start=2027-02&months=6").content.decode()
 
     (card,) = answer["cards"]
-    expected = {"there": "6720", "asked": "9720", "short": "3000", "short_and_rented_by_plans": "2000"}
+    expected = {"available": "6720", "asked": "9720", "short": "3000", "short_and_rented_by_plans": "2000"}
     assert {name: card[name] for name in expected} == expected
     assert (card["rent_cost"], card["rent_cost_unplanned"], card["load"]) == ("6000", "2000", "1.4464")
     row = next(csv.DictReader(io.StringIO(text)))
