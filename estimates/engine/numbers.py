@@ -13,6 +13,7 @@ NUMBER = re.compile(
 )
 COMMA = re.compile(r"[+-]?[0-9][0-9,._]*,[0-9.,_]*[0-9]?\s*%?")
 WITH_UNIT = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*[^\W\d_][^\n]*")
+NOT_DECIMAL = re.compile(r"[+-]?0(?:x[0-9a-f_]+|o[0-7_]+|b[01_]+)", re.IGNORECASE)
 NOT_FINITE = re.compile(r"[+-]?\.?(?:nan|inf|infinity)", re.IGNORECASE)
 
 POWERS = {"": 0, "%": -2, "K": 3, "M": 6, "B": 9, "T": 12}
@@ -88,6 +89,8 @@ def misreading(text: str) -> str:
         return "not_finite"
     if COMMA.fullmatch(text):
         return "comma"
+    if NOT_DECIMAL.fullmatch(text):
+        return "not_decimal"
     if WITH_UNIT.fullmatch(text):
         return "with_unit"
     return "wrong_type_number"

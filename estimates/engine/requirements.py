@@ -11,9 +11,10 @@ from estimates.engine.fields import FIELDS
 from estimates.engine.messages import Phrase
 from estimates.engine.walking import Draft
 
+TOKENS_PER_SECOND = "compute.tokens_per_second_per_accelerator"
 EFFICIENCIES = (
     "compute.mfu",
-    "compute.tokens_per_second_per_accelerator",
+    TOKENS_PER_SECOND,
     "compute.tflops_per_accelerator",
     "compute.paid_mfu",
 )
@@ -88,6 +89,10 @@ def check_exclusive(draft: Draft, prefix: str) -> None:
             for other in others:
                 if draft.has(other):
                     draft.refuse(prefix + other, draft.seen[other], "exclusive", (Phrase("leave_out"),), other=first)
+    if draft.has("model.stages") and draft.has(TOKENS_PER_SECOND):
+        others = ", ".join(path for path in EFFICIENCIES if path != TOKENS_PER_SECOND)
+        allowed = (Phrase("one_key_of", {"keys": others}),)
+        draft.refuse(prefix + TOKENS_PER_SECOND, draft.seen[TOKENS_PER_SECOND], "speed_of_stages", allowed)
 
 
 def check_required(draft: Draft, task: str, prefix: str) -> None:

@@ -230,6 +230,29 @@ def test_what_a_task_cannot_do_without_is_asked_for(document: dict, missing: set
     assert all(found[path].value is None for path in missing)
 
 
+GROWING: dict[str, Any] = {
+    "model": {"stages": [{"parameters": 1e8, "tokens": 1e11}, {"parameters": 1e9, "tokens": 2e11}]},
+    "data": None,
+}
+MEASURED = {"accelerator": "h100-sxm-80gb", "count": 8, "tokens_per_second_per_accelerator": 14000}
+
+
+def test_one_speed_in_tokens_cannot_hold_for_stages_of_unlike_size() -> None:
+    fault = faults(small_plan(**GROWING, compute=MEASURED))["compute.tokens_per_second_per_accelerator"]
+
+    assert fault.code == "speed_of_stages"
+    assert fault.value == 14000
+    assert fault.accepted == "one of the keys compute.mfu, compute.tflops_per_accelerator, compute.paid_mfu"
+
+
+def test_a_member_of_a_life_is_told_the_same_at_its_place() -> None:
+    run = {"name": "run", **small_plan(**GROWING, compute=MEASURED)}
+
+    found = faults({"name": "whole", "task": "life", "members": [run]})
+
+    assert found["members.0.compute.tokens_per_second_per_accelerator"].code == "speed_of_stages"
+
+
 @pytest.mark.parametrize(
     ("document", "path"),
     [
