@@ -35,6 +35,7 @@ PLACES = {
     "infeasible": "reliability",
     "all_checkpoints_kept": "storage.keep_last",
     "too_few_checkpoints": "storage.keep_last",
+    "checkpoint_size_unknown": "model.parameters",
     "peak_held_all_day": "inference",
     "one_peak_only": "inference",
     "below_peak_or_service_level": "inference",

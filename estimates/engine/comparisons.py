@@ -11,6 +11,7 @@ import numpy as np
 from estimates.engine import money_comparisons, sensitivity, work_comparisons
 from estimates.engine.case import Case
 from estimates.engine.evaluation import Evaluation
+from estimates.engine.findings import tightest_pool
 from estimates.engine.summary import figure
 from estimates.engine.whatif import Outcomes, Question, what_if
 
@@ -72,7 +73,8 @@ def memory_of(case: Case) -> dict[str, Any] | None:
     """Which layout fits the memory of a card; what is not known is None."""
     if not case.has("memory_needed_gb"):
         return None
-    available = case.median("memory_gb")
+    tightest = tightest_pool(case)
+    available = tightest[1] if tightest else case.median("memory_gb")
     needed = {layout: case.median(f"memory_{layout}_gb") for layout in LAYOUTS}
     return {
         "available_gb": figure(available),

@@ -279,6 +279,9 @@ FACTS = {
     "pool_peak_tflops": Fact(
         "FLOP / second / accelerator", "Dense peak of each pool", "各池稠密峰值", row_facts.pool_peak
     ),
+    "pool_memory_gb": Fact(
+        "GB / accelerator", "Memory of an accelerator of each pool", "各池单卡显存", row_facts.pool_memory
+    ),
     "pool_mfu": Fact("1", "MFU of each pool", "各池 MFU", row_facts.pool_mfu),
     "pool_published": Fact("1", "Pool at published paid hours", "按公开付费时长的资源池", row_facts.pool_published),
     "pool_price": Fact("money / accelerator / hour", "Price of each pool", "各池卡时价格", POOLS.first),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +27,18 @@ def number(value: float, digits: int = 3, **words: str) -> Finding:
 def percent(value: float, **words: str) -> Finding:
     """A finding that is a share."""
     return Finding(float(value), f"{value:.0%}", words)
+
+
+def tightest_pool(case: Case) -> tuple[str, float] | None:
+    """The pool whose accelerators have the least memory, and that in GB; None without pools of known memory."""
+    if not case.has("pool_fits"):
+        return None
+    memory = [value.typical for value in case.evaluation.leaves["pool_memory_gb"][case.index].values]
+    known = [(gb, index) for index, gb in enumerate(memory) if not math.isnan(gb)]
+    if not known:
+        return None
+    least, index = min(known)
+    return str(case.plan.rows("compute.pools")[index].get("accelerator") or index + 1), least
 
 
 def is_building(case: Case) -> bool:

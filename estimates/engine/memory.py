@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_word, is_task
+from estimates.engine.conditions import TRAINING, every, has_word, is_task, lacks_rows
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
@@ -120,7 +120,7 @@ def memory_fits(memory_needed_gb: Array, memory_gb: Array) -> Array:
     return (memory_needed_gb <= memory_gb) * 1.0
 
 
-@memory_fits.variant(when=is_task("inference"))
+@memory_fits.variant(when=every(is_task("inference"), lacks_rows("compute.pools")))
 def service_fits(replica_accelerators: Array, accelerator_count: Array) -> Array:
     """1 where a replica needs no more than the accelerators planned."""
     return (replica_accelerators.max(axis=0) <= accelerator_count) * 1.0

@@ -7,6 +7,7 @@ import numpy as np
 from estimates.engine.compute_money import capital_outlay
 from estimates.engine.conditions import BUILDING, TRAINING, every, has_rows, has_word, is_task, lacks_word
 from estimates.engine.graph import quantity
+from estimates.engine.memory import memory_fits
 from estimates.engine.rates import (
     RATE,
     idle_rent_rate,
@@ -220,6 +221,27 @@ def equivalent_hours_of_pools(
     busy_hours = total_accelerator_hours - idle_accelerator_hours
     work = busy_hours * peak_flops_per_second + idle_accelerator_hours * idle_peak
     return work / (reference_peak_tflops * TERA)
+
+
+@quantity("1", "Memory of each pool fits", "各资源池显存是否够用", when=pooled, **ROW)
+def pool_fits(memory_needed_gb: Array, pool_memory_gb: Array) -> Array:
+    """1 where a card of the pool holds what each card needs; not known where its memory is not."""
+    return (memory_needed_gb <= pool_memory_gb) * (pool_memory_gb / pool_memory_gb)
+
+
+@pool_fits.variant(when=every(is_task("inference"), pooled))
+def pool_holds_its_part_of_a_replica(
+    served_weights_gb: Array, usable_memory_share: float, accelerator_count: Array, pool_memory_gb: Array
+) -> Array:
+    """A replica takes the cards of all pools: 1 where one of the pool holds an equal part of the weights."""
+    fits = served_weights_gb / accelerator_count <= pool_memory_gb * usable_memory_share
+    return fits * (pool_memory_gb / pool_memory_gb)
+
+
+@memory_fits.variant(when=pooled)
+def all_pools_fit(pool_fits: Array) -> Array:
+    """1 where it does in every pool; one that is too small is enough to know that it does not."""
+    return np.where((pool_fits == 0.0).any(axis=0), 0.0, pool_fits.min(axis=0))
 
 
 @capital_outlay.variant(when=pooled)

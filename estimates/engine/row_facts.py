@@ -75,6 +75,17 @@ def _pool_peak(context: Context, row: Row) -> Range:
     return Point(peak) if peak else NOT_KNOWN
 
 
+def pool_memory(context: Context) -> Leaf | None:
+    """The memory of each pool's accelerator in GB."""
+    return by_row("compute.pools", "memory_gb", _pool_memory)(context)
+
+
+def _pool_memory(context: Context, row: Row) -> Range:
+    spec = context.accelerators.find(str(row.get("accelerator", "")))
+    listed = spec.memory_gb if spec else None
+    return given(row, "memory_gb") or (Point(listed) if listed else NOT_KNOWN)
+
+
 def pool_mfu(context: Context) -> Leaf | None:
     """The MFU of each pool, or that of the plan, or of published runs."""
     return by_row("compute.pools", "mfu", _pool_mfu)(context)

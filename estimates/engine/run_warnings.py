@@ -6,7 +6,7 @@ import math
 
 from estimates.engine.baselines import published_paid_mfu
 from estimates.engine.case import Case
-from estimates.engine.findings import Finding, is_building, number, percent
+from estimates.engine.findings import Finding, is_building, number, percent, tightest_pool
 from estimates.engine.peaks import uses_paid_mfu
 from estimates.engine.reliability import INFEASIBLE_ABOVE
 from estimates.engine.sampling import quantile
@@ -68,19 +68,41 @@ def too_few_checkpoints(case: Case) -> Finding | None:
     return number(kept) if kept is not None and kept < 2 else None
 
 
+def checkpoint_size_unknown(case: Case) -> Finding | None:
+    """Stated operations do not say how large the model is: what checkpoints take is then in no cost."""
+    if not is_building(case) or case.has("checkpoint_gb"):
+        return None
+    kept = sum(case.plan.number(f"storage.{key}") or 0.0 for key in ("keep_last", "keep_milestones"))
+    return number(kept) if kept or case.is_given("storage.keep_every_hours") else None
+
+
 def restore_untested(case: Case) -> Finding | None:
     if not is_building(case) or case.plan.is_off("reliability") or case.plan.flag("reliability.restore_tested"):
         return None
     return number(case.median("interruptions")) if case.median("interruptions") >= 1 else None
 
 
+def needed_gb(case: Case) -> float:
+    """Memory that each accelerator needs: for training, or its part of the weights that are served."""
+    if case.plan.task != "inference":
+        return case.median("memory_needed_gb")
+    count = case.median("accelerator_count")
+    return case.median("served_weights_gb") / (1.0 if math.isnan(count) else count)
+
+
 def does_not_fit(case: Case) -> Finding | None:
-    if case.median("memory_fits") != 0:
+    if case.median("memory_fits") != 0 or case.has("pool_fits"):
         return None
-    needed, available = case.median("memory_needed_gb"), case.median("memory_gb")
-    if case.plan.task == "inference":
-        needed = case.median("served_weights_gb") / (case.plan.number("compute.count") or 1.0)
-    return number(needed, available=f"{available:.4g}")
+    return number(needed_gb(case), available=f"{case.median('memory_gb'):.4g}")
+
+
+def pool_does_not_fit(case: Case) -> Finding | None:
+    """The pool with the least memory is named."""
+    tightest = tightest_pool(case)
+    if case.median("memory_fits") != 0 or tightest is None:
+        return None
+    name, available = tightest
+    return number(needed_gb(case), pool=name, available=f"{available:.4g}")
 
 
 def misses_deadline(case: Case) -> Finding | None:

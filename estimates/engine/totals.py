@@ -56,7 +56,7 @@ def project_hours_of_vectors(vectors__months: Array, hours_per_month: float) -> 
 
 @project_hours.variant()
 def project_hours_of_run(elapsed_hours: Array) -> Array:
-    """As long as the main run."""
+    """As long as the main run, also where people work longer: they are paid by their own months."""
     return elapsed_hours
 
 

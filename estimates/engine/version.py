@@ -1,3 +1,3 @@
 """The version of the engine: it changes when a formula, a constant or a published default does."""
 
-ENGINE_VERSION = "1.4"
+ENGINE_VERSION = "1.5"

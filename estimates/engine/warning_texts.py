@@ -57,6 +57,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Only %(value)s checkpoints are kept: one broken checkpoint, and the run starts again.",
         "仅保留 %(value)s 个检查点：一旦损坏，只能从头重训。",
     ),
+    "checkpoint_size_unknown": (
+        "No storage of checkpoints is counted (%(value)s are kept): give model.parameters to have their size.",
+        "检查点（保留 %(value)s 个）的存储未计入总额：请填写 model.parameters，据此得出检查点大小。",
+    ),
     "restore_untested": (
         "Nobody has tested to restore a checkpoint; %(value)s interruptions are expected.",
         "尚未验证从检查点恢复；预计中断 %(value)s 次。",
@@ -64,6 +68,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "does_not_fit": (
         "The model needs %(value)s GB of memory per accelerator; there are %(available)s GB.",
         "单卡需要 %(value)s GB 显存，而实际为 %(available)s GB。",
+    ),
+    "pool_does_not_fit": (
+        "The model needs %(value)s GB of memory per accelerator; those of the pool %(pool)s have %(available)s GB.",
+        "单卡需要 %(value)s GB 显存，而资源池 %(pool)s 的单卡仅有 %(available)s GB。",
     ),
     "misses_deadline": (
         "The deadline is missed with a probability of %(value)s.",

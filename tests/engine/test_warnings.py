@@ -29,6 +29,12 @@ SERVICE = {
 }
 LAYERS = {"parameters": 1e9, "layers": 24, "hidden_size": 2048, "sequence_length": 4096}
 FAILING = {"accelerator_mtbf_hours": 50_000}
+POOLS = [
+    {"accelerator": "h100-sxm-80gb", "count": 8, "mfu": 0.4},
+    {"accelerator": "a100-sxm-80gb", "memory_gb": 40, "count": 8, "mfu": 0.4},
+]
+WIDE = {"parameters": 8e9, "layers": 50, "hidden_size": 10_000, "sequence_length": 3000}
+"""128 GB of state, 8 a card on 16 of them, and 51 GB of activations: 59 GB, between 40 and 80."""
 OWN = {"capital": 30_000, "life_hours": 43_830, "occupancy": 0.8, "pue": 1.2, "electricity_price": 0.1}
 
 
@@ -56,6 +62,14 @@ WITH_AND_WITHOUT: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "too_few_checkpoints": (
         pretrain(reliability=FAILING, storage__keep_last=1),
         pretrain(reliability=FAILING, storage__keep_last=2),
+    ),
+    "checkpoint_size_unknown": (
+        pretrain(model={"training_flops": 6e21}, data={}),
+        pretrain(model={"training_flops": 6e21, "parameters": 1e9}, data={}),
+    ),
+    "pool_does_not_fit": (
+        pretrain(compute={"pools": POOLS}, model=WIDE),
+        pretrain(compute={"pools": POOLS[:1]}, model=WIDE),
     ),
     "restore_untested": (
         pretrain(reliability={"accelerator_mtbf_hours": 500}),
@@ -124,6 +138,27 @@ def test_the_warning_is_given_where_the_fault_is_and_only_there(code: str) -> No
 
     assert code in codes(estimated(faulty, samples=50))
     assert code not in codes(estimated(sound, samples=50))
+
+
+def test_the_pool_that_is_too_small_is_named_with_what_it_lacks() -> None:
+    answered = estimated(pretrain(compute={"pools": POOLS}, model=WIDE), samples=50)
+
+    found = next(warning for warning in answered["warnings"] if warning["code"] == "pool_does_not_fit")
+    # 16 · 8e9 bytes over 16 cards, and 34 · 3000 · 10,000 · 50 bytes
+    assert found["value"] == pytest.approx(8 + 51)
+    assert "59 GB" in found["message"] and "pool a100-sxm-80gb have 40 GB" in found["message"]
+    assert "does_not_fit" not in codes(answered)
+
+
+def test_checkpoints_without_a_size_are_counted_and_told_what_lacks() -> None:
+    storage = {"keep_last": 3, "keep_milestones": 2}
+    answered = estimated(pretrain(model={"training_flops": 6e21}, data={}, storage=storage), samples=50)
+
+    found = next(warning for warning in answered["warnings"] if warning["code"] == "checkpoint_size_unknown")
+    assert found["value"] == 5.0
+    assert "model.parameters" in found["message"] and "model.parameters" in found["message_zh"]
+    nothing_kept = pretrain(model={"training_flops": 6e21}, data={}, storage={"keep_last": 0, "keep_milestones": 0})
+    assert "checkpoint_size_unknown" not in codes(estimated(nothing_kept, samples=50))
 
 
 def test_a_missing_price_is_warned_about() -> None:

@@ -257,6 +257,59 @@ def test_sixteen_bytes_a_parameter_and_the_activations_must_fit() -> None:
     assert layouts == {"replicated": True, "planned": True, "sharded": True}
 
 
+def test_memory_fits_where_the_tightest_pool_holds_it() -> None:
+    # 128 GB of state, 51 GB of activations, 16 cards: 59 GB a card
+    model = {"parameters": 8e9, "layers": 50, "hidden_size": 10_000, "sequence_length": 3000}
+    large, small = (
+        {"accelerator": "h100-sxm-80gb", "count": 8, "mfu": 0.4},
+        {"accelerator": "a100-sxm-80gb", "count": 8, "mfu": 0.4, "memory_gb": 40},
+    )
+    unknown = {"peak_tflops": 500, "count": 8, "mfu": 0.4, "price_per_accelerator_hour": 1}
+
+    def fits(*pools: dict[str, Any]) -> Any:
+        return estimated(pretrain(model=model, compute={"pools": list(pools)}), samples=50)
+
+    assert p50(fits(large, large), "memory_fits") == 1
+    assert p50(fits(large, small), "memory_fits") == 0
+    assert p50(fits(small, unknown), "memory_fits") == 0
+    assert p50(fits(large, unknown), "memory_fits") is None
+    memory = fits(large, small)["memory"]
+    assert memory["available_gb"] == 40
+    assert {row["layout"]: row["needed_gb"] for row in memory["layouts"]}["sharded"] == pytest.approx(59)
+
+
+@pytest.mark.parametrize(("parameters", "fits"), [(200e9, 1), (400e9, 0)])
+def test_a_service_on_pools_fits_where_the_smallest_card_holds_its_part(parameters: float, fits: int) -> None:
+    # 400 or 800 GB of weights on 16 cards are 25 or 50 GB each; nine tenths of 40 GB are usable
+    pools = [
+        {"accelerator": "h100-sxm-80gb", "count": 8, "mfu": 0.4},
+        {"accelerator": "a100-sxm-80gb", "count": 8, "mfu": 0.4, "memory_gb": 40},
+    ]
+    inference = {"kind": "encoder", "requests_per_day": 1e6, "input_tokens": 500}
+    document = pretrain(
+        task="inference", model={"parameters": parameters}, compute={"pools": pools}, inference=inference
+    )
+    answered = estimated(document, samples=50)
+
+    assert p50(answered, "memory_fits") == fits
+    message = "The model needs 50 GB of memory per accelerator; those of the pool a100-sxm-80gb have 40 GB."
+    said = [warning["message"] for warning in answered["warnings"] if warning["code"] == "pool_does_not_fit"]
+    assert said == ([] if fits else [message])
+
+
+def test_the_platform_is_paid_for_the_run_and_without_a_run_for_the_months_of_people() -> None:
+    people = [{"role": "research engineer", "fte": 1, "months": 4}]
+    fee = {"platform_fee_per_month": 7305}
+
+    # 52.08 hours of 730.5 at 7,305 a month are 10 an hour
+    run = estimated(pretrain(people=people, operations=fee), samples=50)
+    assert p50(run, "platform_cost") == pytest.approx(520.8333, rel=1e-6)
+    assert p50(run, "people_cost") == 80_000
+
+    work = {"name": "data", "task": "data_work", "currency": "USD", "start": "2027-01-01"}
+    assert p50(estimated({**work, "people": people, "operations": fee}, samples=50), "platform_cost") == 4 * 7305
+
+
 def test_a_pipeline_with_few_microbatches_slows_a_run_that_no_one_measured() -> None:
     compute = {"accelerator": "h100-sxm-80gb", "count": 64, "parallelism": {"pipeline": 4, "microbatches": 9}}
     answered = estimated(pretrain(model=LAYERS, compute=compute))
