@@ -9,7 +9,7 @@ from typing import Any
 from web import figures
 from web.plan_card import count_text, scientific
 from web.plan_fields import words_of
-from web.plan_sources import source_text
+from web.plan_sources import note_text, source_text
 
 OPEN_LEVELS = 1
 
@@ -44,7 +44,7 @@ def tree_of(node: Mapping[str, Any], currency: str, depth: int = 0) -> Node:
         spread=spread,
         unit="" if unit == "1" else unit,
         formula=node.get("formula", ""),
-        about=node.get("about", ""),
+        about=note_text(node.get("about")),
         source=source_text(node.get("source")),
         origin=words_of(**node["origin_label"]) if "origin_label" in node else "",
         detail=source_text(node.get("detail")),

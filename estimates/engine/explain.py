@@ -32,6 +32,7 @@ ORIGINS: Mapping[str, tuple[str, str]] = {
 
 
 MONTHS_SHOWN = 24
+SUM_OF_A_LIFE = "The sum over the members of the life."
 
 
 class UnknownQuantity(LookupError):
@@ -76,7 +77,7 @@ def explain_life(stages: Sequence[Stage], quantity: str) -> dict[str, Any]:
         "unit": unit,
         "value": summary(samples),
         "formula": " + ".join(node["name"] for node in inputs),
-        "about": "The sum over the members of the life.",
+        "about": SUM_OF_A_LIFE,
         "source": "",
         "inputs": inputs,
     }

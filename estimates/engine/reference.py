@@ -1,23 +1,60 @@
-"""The page `docs/quantities.md`: every quantity with its formula, made from the declarations themselves.
+"""What is made from the declarations of the quantities themselves.
 
-`python -m estimates.engine.reference` writes it, `--check` only says whether it is current.
+The page `docs/quantities.md`: every quantity with its formula. And `notes.py`: what each formula says of itself, and
+its source, marked for gettext, which collects neither docstrings nor constants. `python -m estimates.engine.reference`
+writes both, `--check` only says whether they are current.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
 
 from estimates.engine.baselines import ANY_MTBF, EXPERIMENTS, FIXED, MTBF, PAID_MFU, RESIDUALS, Known
 from estimates.engine.continued import RUNS as CONTINUED
-from estimates.engine.explain import leaf_words
+from estimates.engine.explain import SUM_OF_A_LIFE, leaf_words
 from estimates.engine.graph import Quantity
 from estimates.engine.quantities import MODULES, QUANTITIES
 from estimates.engine.sampling import quantile
 from estimates.engine.warning_texts import TEXTS
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "quantities.md"
+ENGINE = Path(__file__).resolve().parent
+PAGE = ENGINE.parents[1] / "docs" / "quantities.md"
+NOTES = ENGINE / "notes.py"
+LONGEST_ENTRY = 121
+LONGEST_PIECE = 100
+HEAD_OF_NOTES = '''"""What formulas say of themselves and of their sources, marked for gettext.
+
+Made by `python -m estimates.engine.reference` from the declarations of the quantities; do not edit.
+"""
+
+from estimates.engine.messages import gettext_noop as _
+
+'''
+
+
+def notes() -> str:
+    """The whole module of notes: each once, in the order of the page, and behind them the sources."""
+    ways = [way for item in QUANTITIES.values() for way in (*item.variants, item)]
+    sources = (way.source for way in ways if way.source)
+    texts = dict.fromkeys((*(way.about for way in ways), SUM_OF_A_LIFE, *sources))
+    return f"{HEAD_OF_NOTES}NOTES = (\n{''.join(marked(text) for text in texts)})\n"
+
+
+def marked(text: str) -> str:
+    """One entry; what is too long for a line stands in pieces."""
+    entry = f"    _({quoted(text)}),\n"
+    if len(entry) <= LONGEST_ENTRY:
+        return entry
+    pieces = "".join(f"        {quoted(piece)}\n" for piece in wrap(text, LONGEST_PIECE, drop_whitespace=False))
+    return f"    _(\n{pieces}    ),\n"
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def page() -> str:
@@ -105,13 +142,15 @@ def _warnings() -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or say with status 1 that it is not current."""
+    """Write both, or say with status 1 what is not current."""
+    made = {PAGE: page(), NOTES: notes()}
     if "--check" in arguments:
-        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == page()
-        if not current:
-            sys.stderr.write("docs/quantities.md is not current: run python -m estimates.engine.reference\n")
-        return 0 if current else 1
-    PAGE.write_text(page(), encoding="utf-8")
+        stale = [path.name for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
+        if stale:
+            sys.stderr.write(f"not current: {', '.join(stale)}; run python -m estimates.engine.reference\n")
+        return 1 if stale else 0
+    for path, text in made.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

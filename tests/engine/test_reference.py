@@ -12,6 +12,10 @@ def test_the_page_of_quantities_is_current() -> None:
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page()
 
 
+def test_the_notes_for_translation_are_current() -> None:
+    assert reference.NOTES.read_text(encoding="utf-8") == reference.notes()
+
+
 def test_every_quantity_has_words_in_both_languages_a_unit_and_an_account_of_itself() -> None:
     for item in QUANTITIES.values():
         for way in (item, *item.variants):

@@ -234,6 +234,17 @@ def test_why_is_a_tree_down_to_the_figures_of_the_plan(book, client):
     assert "from the price table" in page
 
 
+def test_why_says_the_notes_of_formulas_in_the_language_of_the_reader(book, client, monkeypatch):
+    chinese = {"6 · N · D unless the plan gives another factor.": "默认按 6·N·D。"}
+    monkeypatch.setattr("web.plan_sources.gettext", lambda text: chinese.get(text, text))
+    client.force_login(book.alice)
+
+    page = client.post(f"{reverse('plan-why')}?quantity=full_training_flops", posted(factories.plan())).content.decode()
+
+    assert "默认按 6·N·D。" in page
+    assert "6 · N · D unless" not in page
+
+
 def test_the_form_is_for_people_who_signed_in(db, client):
     for name in ("plan-preview", "plan-shape", "plan-why"):
         assert client.post(reverse(name)).status_code == 302
