@@ -90,8 +90,8 @@ def check_exclusive(draft: Draft, prefix: str) -> None:
                 if draft.has(other):
                     draft.refuse(prefix + other, draft.seen[other], "exclusive", (Phrase("leave_out"),), other=first)
     if draft.has("model.stages") and draft.has(TOKENS_PER_SECOND):
-        others = ", ".join(path for path in EFFICIENCIES if path != TOKENS_PER_SECOND)
-        allowed = (Phrase("one_key_of", {"keys": others}),)
+        keys = ", ".join(path for path in EFFICIENCIES if path != TOKENS_PER_SECOND)
+        allowed = (Phrase("one_key_of", {"keys": keys}),)
         draft.refuse(prefix + TOKENS_PER_SECOND, draft.seen[TOKENS_PER_SECOND], "speed_of_stages", allowed)
 
 
