@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from usage.queries import daily_rows
+
 from .actuals import COST
 from .closed import closings_in_force, heirs_among, known_beyond
 from .models import BudgetLine, ClosedHours, HoursEntry, LineClosing
@@ -24,9 +26,7 @@ TOLD_AGAIN = """
         WHERE part.part_of_id = meter.source_id)
 """
 """Hours of a bill that job logs tell again for the project are counted once: by the logs."""
-HOURS = COST.format(rollup="usage_dailyusage", meter=TOLD_AGAIN).replace(
-    "used.currency <> ''", "used.accelerator_hours <> 0"
-)
+HOURS = COST.replace("{meter}", TOLD_AGAIN).replace("used.currency <> ''", "used.accelerator_hours <> 0")
 
 
 class MeteredHours(NamedTuple):
@@ -38,12 +38,21 @@ class MeteredHours(NamedTuple):
     hours: Decimal
 
 
-def hours_used(line_ids: Iterable[int], *, on: date | None = None) -> list[MeteredHours]:
-    """The metered hours of the lines, up to and with a day."""
+def hours_used(
+    line_ids: Iterable[int],
+    *,
+    on: date | None = None,
+    known_at: datetime | None = None,
+    project_ids: Iterable[int] = (),
+) -> list[MeteredHours]:
+    """The metered hours of the lines, up to and with a day; as they stand, or as they were known at a time, which is
+    read from the records of the projects that are named."""
+    rollup, known = daily_rows(known_at, project_ids=project_ids)
+    hours = HOURS.format(rollup=rollup)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT line.id, used.reference, meter.accelerator, sum(used.accelerator_hours) {HOURS} GROUP BY 1, 2, 3",
-            {"lines": sorted(set(line_ids)), "since": date.min, "on": on or date.max},
+            f"SELECT line.id, used.reference, meter.accelerator, sum(used.accelerator_hours) {hours} GROUP BY 1, 2, 3",
+            {**known, "lines": sorted(set(line_ids)), "since": date.min, "on": on or date.max},
         )
         return [MeteredHours._make(row) for row in cursor.fetchall()]
 
@@ -58,7 +67,7 @@ def official_hours(line_ids: Iterable[int], *, until: datetime | None) -> dict[i
 
 
 def late_hours(
-    lines: Sequence[BudgetLine], *, on: date | None, until: datetime | None
+    lines: Sequence[BudgetLine], *, on: date | None, until: datetime | None, known_at: datetime | None = None
 ) -> dict[int, list[tuple[LineClosing, MeteredHours]]]:
     """Per open line the hours of closed periods that became known since, each with the closing it comes from.
 
@@ -70,7 +79,8 @@ def late_hours(
     if not with_hours:
         return {}
     closings = [closing for closing, _heir in heirs.values() if closing.line_id in with_hours]
-    known = hours_used([closing.line_id for closing in closings], on=on)
+    projects = {line.project_id for line in lines}
+    known = hours_used([closing.line_id for closing in closings], on=on, known_at=known_at, project_ids=projects)
     for key, hours in known_beyond(accounted_hours(closings), known).items():
         late = MeteredHours._make((*key, hours))
         closing, heir = heirs[late.line_id]

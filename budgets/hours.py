@@ -48,22 +48,26 @@ class LineHours:
     unknown: tuple[str, ...] = ()
 
 
-def hours_of_lines(lines: Sequence[BudgetLine], *, now: datetime, on: date | None = None) -> dict[int, LineHours]:
+def hours_of_lines(
+    lines: Sequence[BudgetLine], *, now: datetime, on: date | None = None, known_at: datetime | None = None
+) -> dict[int, LineHours]:
     """What stands in hours, now or at the end of a day, on the lines that have a budget of hours; others are left out.
+    As it was known at a time it is read from the records.
 
     The hours of a closed line are what was known when it was closed; what became known later counts on the line that
     follows it, where that has a budget of hours.
     """
-    until = midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None
+    until = known_at or (midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None)
     entries = entries_by_line(lines, until=until)
     if not entries:
         return {}
     kept = [line for line in lines if line.pk in entries]
     closed = official_hours(entries, until=until) if until or any(line.closed_at for line in kept) else {}
     used: dict[int, list[MeteredHours]] = defaultdict(list)
-    for row in hours_used([key for key in entries if key not in closed], on=on):
+    open_ids, projects = [key for key in entries if key not in closed], {line.project_id for line in kept}
+    for row in hours_used(open_ids, on=on, known_at=known_at, project_ids=projects):
         used[row.line_id].append(row)
-    late = late_hours(kept, on=on, until=until)
+    late = late_hours(kept, on=on, until=until, known_at=known_at)
     book = accelerator_book()
     own_at_closing = own_hours_at_closing(entries, until=until)
     held = hours_held(list(entries), book, now=now)

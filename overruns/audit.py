@@ -1,7 +1,8 @@
 """The audit: every figure worked out once more by another way, and every difference reported.
 
 A line is read as pages read it, from its entries and the daily rollup, and as of this moment from the records
-themselves. The rollup is held against the records row by row, and the whole against the sources.
+themselves; its accelerator-hours, where it has a budget of them, like its money. The rollup is held against the records
+row by row, and the whole against the sources.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 from django.urls import reverse
 
-from budgets.models import BudgetLine, Entry
+from budgets.hours import hours_of_lines
+from budgets.models import BudgetLine, Entry, HoursEntry
 from budgets.queries import line_statuses
 from budgets.status import LineStatus
 from core.money import EXACT, exact_text
@@ -31,7 +33,6 @@ from .models import Audit
 ZERO = Decimal(0)
 AT_ONCE = 500
 MOST_KEPT = 200
-ADDS_TO_BUDGET = (Entry.Kind.OPENING, Entry.Kind.GRANT, Entry.Kind.TRANSFER, Entry.Kind.ROLLOVER)
 
 
 @dataclass(frozen=True)
@@ -89,20 +90,27 @@ def lasting(line_ids: Sequence[int], *, now: datetime) -> list[Difference]:
 
 
 def line_differences(line_ids: Iterable[int | None], *, now: datetime) -> Iterator[Difference]:
-    """What the two readings of these lines do not agree on."""
+    """What the two readings of these lines do not agree on, of money and of accelerator-hours."""
     lines = list(BudgetLine.objects.filter(pk__among=set(line_ids)).select_related("project").order_by("pk"))
     kept = line_statuses(lines, now=now)
     recomputed = line_statuses(lines, now=now, known_at=now)
-    budgets = dict(
-        Entry.objects.filter(line__in=lines, kind__in=ADDS_TO_BUDGET)
-        .order_by()
-        .values_list("line")
-        .annotate(whole=Sum("amount"))
-    )
+    budgets = sums_by_line(Entry.objects.filter(line__in=lines, kind__in=Entry.BUDGET), "amount")
+    hours = hours_of_lines(lines, now=now)
+    hours_recomputed = hours_of_lines(lines, now=now, known_at=now)
+    granted = sums_by_line(HoursEntry.objects.filter(line__in=hours, kind__in=HoursEntry.BUDGET), "hours")
     for line in lines:
-        for figure, one, other in figures(kept[line.pk], recomputed[line.pk], budgets.get(line.pk, ZERO)):
-            if one != other:
-                yield Difference(f"{line.project}: {line}", figure, exact_text(one), exact_text(other), line.pk)
+        found = list(figures(kept[line.pk], recomputed[line.pk], budgets.get(line.pk, ZERO)))
+        if line.pk in hours and line.pk in hours_recomputed:
+            one, other = hours[line.pk].status, hours_recomputed[line.pk].status
+            found += [(f"hours, {name}", *both) for name, *both in figures(one, other, granted.get(line.pk, ZERO))]
+        for figure, before, after in found:
+            if before != after:
+                yield Difference(f"{line.project}: {line}", figure, exact_text(before), exact_text(after), line.pk)
+
+
+def sums_by_line(entries: QuerySet, amount: str) -> dict[int, Decimal]:
+    """The sum of the entries of each line."""
+    return dict(entries.order_by().values_list("line").annotate(whole=Sum(amount)))
 
 
 def figures(kept: LineStatus, other: LineStatus, budget: Decimal) -> Iterator[tuple[str, Decimal, Decimal]]:
@@ -139,6 +147,13 @@ def conservation_differences() -> list[Difference]:
 
 
 def transfer_differences() -> list[Difference]:
-    """Transfers whose two sides do not add up to nothing."""
-    rows = Entry.objects.filter(transfer__isnull=False).order_by().values_list("transfer").annotate(whole=Sum("amount"))
-    return [Difference(f"transfer {number}", "sum", exact_text(whole), "0") for number, whole in rows.exclude(whole=0)]
+    """Transfers, of money and of hours, whose two sides do not add up to nothing."""
+    return [
+        Difference(f"transfer {number}", figure, exact_text(whole), "0")
+        for model, amount, figure in ((Entry, "amount", "sum"), (HoursEntry, "hours", "hours, sum"))
+        for number, whole in model.objects.filter(transfer__isnull=False)
+        .order_by()
+        .values_list("transfer")
+        .annotate(whole=Sum(amount))
+        .exclude(whole=0)
+    ]

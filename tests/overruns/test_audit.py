@@ -10,13 +10,14 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
+from budgets.services.hours import grant_hours
 from core.months import Month, Period
 from overruns.audit import run_audit
 from overruns.models import Audit
 from teams.models import Notification
 from tests.budgets import factories
 from tests.loop.bill import focus_bill
-from tests.usage.factories import deliver
+from tests.usage.factories import deliver, source
 from usage.models import AllocationRule, DailyUsage, Source
 
 pytestmark = pytest.mark.django_db
@@ -29,12 +30,12 @@ JANUARY = Period(date(2027, 1, 1), date(2027, 2, 1))
 def billed(stage, settings, tmp_path):
     """A line of 1,000 on which a bill of 300 and a promise of 500 stand."""
     settings.MEDIA_ROOT = tmp_path
-    source = Source.objects.create(slug="cloud", name="Cloud", format="focus", money="own", meaning="statement")
+    of = Source.objects.create(slug="cloud", name="Cloud", format="focus", money="own", meaning="statement")
     AllocationRule.objects.create(position=1, name="all", conditions=[], project=stage.project, category="compute")
     line = factories.line(stage.project, granted=1000)
     proposal, _step = factories.submitted(stage.project, stage.alice, {("compute", "2027-01"): 500})
     factories.entry(line, "commit", 500, proposal=proposal)
-    answer = deliver(source, focus_bill(Decimal(300), Month.of(JANUARY.start), account="acct-1", days=JANUARY))
+    answer = deliver(of, focus_bill(Decimal(300), Month.of(JANUARY.start), account="acct-1", days=JANUARY))
     assert answer["status"] == "live"
     return line
 
@@ -90,3 +91,23 @@ def test_the_page_and_the_health_say_how_the_last_audit_went(client, stage):
     assert "Base 7B: Compute" in client.get("/warnings/audits/").content.decode()
     client.force_login(stage.manager)
     assert client.get("/warnings/audits/").status_code == 404
+
+
+HOURS = "day,cost,money,cards,card_hours\n2027-01-10,300,USD,card-a,40\n2027-01-11,100,USD,card-a,20\n"
+COLUMNS = "start=day,cost=cost,currency=money,accelerator=cards,accelerator_hours=card_hours"
+
+
+def test_hours_of_a_line_are_worked_out_again_like_its_money(stage, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    AllocationRule.objects.create(position=1, name="all", conditions=[], project=stage.project, category="compute")
+    line = factories.line(stage.project, granted=1000)
+    grant_hours(line, by=stage.manager, hours=Decimal(100), unit="real", reason="why")
+    assert deliver(source("cards", columns=COLUMNS), HOURS.encode())["status"] == "live"
+    assert run_audit(now=timezone.now()).differences == []
+
+    DailyUsage.objects.filter(day=date(2027, 1, 11)).update(accelerator_hours=19)
+
+    found = {each["figure"]: (each["kept"], each["recomputed"]) for each in run_audit(now=timezone.now()).differences}
+    assert found["hours, actual"] == ("59", "60")
+    assert found["hours, headroom"] == ("41", "40")
+    assert "actual" not in found
