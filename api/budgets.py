@@ -22,8 +22,8 @@ from api.pages import page_after, page_before
 from api.projects import LineSerializer
 from api.requests import SignedInRequest
 from api.scopes import HasScope
-from budgets.models import BudgetLine, HoursEntry, Proposal
-from budgets.services import hours, ledger
+from budgets.models import BudgetLine, Proposal
+from budgets.services import ledger
 from core.money import exact_text
 from overruns import services
 from overruns.models import Flag
@@ -39,12 +39,6 @@ class LinePage(serializers.Serializer):
 
 class Movement(serializers.Serializer):
     amount = AmountField()
-    reason = serializers.CharField(max_length=300)
-
-
-class HoursMovement(serializers.Serializer):
-    hours = AmountField(max_digits=20, decimal_places=4)
-    unit = serializers.ChoiceField(HoursEntry.Unit.choices)
     reason = serializers.CharField(max_length=300)
 
 
@@ -110,22 +104,6 @@ class GrantView(APIView):
         form = Movement(data=request.data)
         form.is_valid(raise_exception=True)
         ledger.grant(line, by=request.user, **form.validated_data)
-        return Response(line_now(line))
-
-
-class GrantHoursView(APIView):
-    """Accelerator-hours on a compute line, real or equivalent; a negative number takes back what is free."""
-
-    permission_classes = PERMISSIONS
-    scope = "plans"
-
-    @extend_schema(operation_id="lines_grant_hours", request=HoursMovement, responses=LineSerializer, parameters=[KEY])
-    @once
-    def post(self, request: SignedInRequest, line_id: int) -> Response:
-        line = visible_line(request, line_id)
-        form = HoursMovement(data=request.data)
-        form.is_valid(raise_exception=True)
-        hours.grant_hours(line, by=request.user, **form.validated_data)
         return Response(line_now(line))
 
 
@@ -301,7 +279,6 @@ urlpatterns = [
     path("lines/", LinesView.as_view(), name="api-lines"),
     path("lines/<int:line_id>/", LineView.as_view(), name="api-line"),
     path("lines/<int:line_id>/grant/", GrantView.as_view(), name="api-line-grant"),
-    path("lines/<int:line_id>/grant-hours/", GrantHoursView.as_view(), name="api-line-grant-hours"),
     path("lines/<int:line_id>/transfer/", TransferView.as_view(), name="api-line-transfer"),
     path("lines/<int:line_id>/release/", ReleaseView.as_view(), name="api-line-release"),
     path("flags/", FlagsView.as_view(), name="api-flags"),

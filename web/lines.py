@@ -24,7 +24,6 @@ from budgets.models import BudgetLine, Entry, LineClosing, Proposal, Threshold
 from budgets.models.fields import LINE_CHOICES, TASK_CHOICES
 from budgets.periods import calendar_period, project_period
 from budgets.queries import late_of
-from budgets.services import hours as hours_services
 from budgets.services import ledger
 from budgets.services import lines as line_services
 from budgets.templates import TEMPLATES
@@ -37,7 +36,7 @@ from overruns.unheard import is_unheard
 from teams import labels, permissions
 from teams.models import Organisation, Project, User
 from web.forms import MoneyField, NumberField, refuse
-from web.line_hours import HoursForm, hours_words, promises_of
+from web.line_hours import hours_words, line_label, promises_of
 from web.line_rows import LineRow, burn_of, line_rows
 from web.requests import PersonRequest
 
@@ -282,10 +281,6 @@ def transfer_targets(line: BudgetLine) -> Any:
     )
 
 
-def line_label(line: BudgetLine) -> str:
-    return f"{line} · {line.start:%Y-%m-%d} – {line.end:%Y-%m-%d}"
-
-
 @login_required
 def line(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     return line_page(request, visible_line(request, slug, line_id))
@@ -316,7 +311,7 @@ def line_page(request: PersonRequest, found: BudgetLine, **bound: forms.Form) ->
         "may_fund": permissions.may_fund(request.user, team),
         "may_transfer": permissions.may_transfer(request.user, team),
         "may_release": permissions.may_fund(request.user, team) or permissions.may_write_plans(request.user, team),
-        **hours_words(found, bound.get("hours"), now=now),
+        **hours_words(found, bound, now=now),
         "grant": bound.get("grant") or GrantForm(auto_id="grant_%s"),
         "transfer": bound.get("transfer") or TransferForm(line=found),
         "release": bound.get("release") or ReleaseForm(line=found, auto_id="release_%s"),
@@ -405,23 +400,6 @@ def line_grant(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
 
 @login_required
 @require_POST
-def line_hours(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
-    def change(found: BudgetLine, asked: dict[str, Any]) -> None:
-        hours_services.grant_hours(found, by=request.user, **asked)
-
-    return act(
-        request,
-        slug,
-        line_id,
-        "hours",
-        HoursForm(request.POST, auto_id="hours_%s"),
-        change,
-        _("The hours are on the line."),
-    )
-
-
-@login_required
-@require_POST
 def line_transfer(request: PersonRequest, slug: str, line_id: int) -> HttpResponse:
     def change(found: BudgetLine, asked: dict[str, Any]) -> None:
         ledger.transfer(found, asked["target"], by=request.user, amount=asked["amount"], reason=asked["reason"])
@@ -496,7 +474,6 @@ urlpatterns = [
     path("projects/<slug:slug>/lines/new/", line_new, name="line-new"),
     path("projects/<slug:slug>/lines/<int:line_id>/", line, name="line"),
     path("projects/<slug:slug>/lines/<int:line_id>/grant/", line_grant, name="line-grant"),
-    path("projects/<slug:slug>/lines/<int:line_id>/hours/", line_hours, name="line-hours"),
     path("projects/<slug:slug>/lines/<int:line_id>/transfer/", line_transfer, name="line-transfer"),
     path("projects/<slug:slug>/lines/<int:line_id>/release/", line_release, name="line-release"),
     path("projects/<slug:slug>/lines/<int:line_id>/thresholds/", line_threshold, name="line-threshold"),

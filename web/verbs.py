@@ -92,6 +92,8 @@ SENTENCES: dict[str, str | Promise] = {
     "lines.imported": _("{who} opened {lines} lines of {project} from {name}: {money}, of which {spent} are spent"),
     "line.granted": _("{who} granted {money} to {category}: {reason}"),
     "line.hours_granted": _("{who} granted {hours} accelerator-hours to {category}: {reason}"),
+    "line.hours_transferred": _("{who} moved {hours} accelerator-hours of {category} to another line: {reason}"),
+    "line.hours_released": _("{who} gave back {hours} accelerator-hours of {category}: {reason}"),
     "line.frozen": _("{who} froze {category}: {reason}"),
     "line.unfrozen": _("{who} lifted the freeze of {category}: {reason}"),
     "line.rollover_set": _("{who} said what {category} carries over at the end of its period"),

@@ -26,9 +26,10 @@ class HoursEntry(models.Model):
         GRANT = "grant", _("grant")
         COMMIT = "commit", _("commit")
         RELEASE = "release", _("release")
+        TRANSFER = "transfer", _("transfer")
         ROLLOVER = "rollover", _("rollover")
 
-    BUDGET = (Kind.GRANT, Kind.ROLLOVER)
+    BUDGET = (Kind.GRANT, Kind.TRANSFER, Kind.ROLLOVER)
     """Kinds whose sum is the line's budget of hours; commit and release promise parts of it."""
 
     class Unit(models.TextChoices):
@@ -58,7 +59,7 @@ class HoursEntry(models.Model):
             ),
             models.CheckConstraint(condition=~Q(hours=0), name="hours_entry_moves_something"),
             models.CheckConstraint(
-                condition=Q(kind__in=["grant", "rollover"], proposal__isnull=True)
+                condition=Q(kind__in=["grant", "transfer", "rollover"], proposal__isnull=True)
                 | Q(kind__in=["commit", "release"], hours__gt=0, proposal__isnull=False),
                 name="promised_hours_are_positive_and_of_a_proposal",
             ),
@@ -68,9 +69,12 @@ class HoursEntry(models.Model):
                 name="promised_hours_know_what_was_used",
             ),
             models.CheckConstraint(
-                condition=Q(kind="rollover", transfer__isnull=False, closing__isnull=False)
-                | (~Q(kind="rollover") & Q(transfer__isnull=True)),
-                name="hours_that_roll_over_are_numbered_and_of_a_closing",
+                condition=Q(kind__in=["transfer", "rollover"], transfer__isnull=False)
+                | (~Q(kind__in=["transfer", "rollover"]) & Q(transfer__isnull=True)),
+                name="hours_that_move_between_lines_are_numbered",
+            ),
+            models.CheckConstraint(
+                condition=~Q(kind="rollover") | Q(closing__isnull=False), name="hours_that_roll_over_are_of_a_closing"
             ),
         ]
         triggers = [

@@ -1,7 +1,8 @@
-"""Granting accelerator-hours, and promising them with the money of a proposal."""
+"""Accelerator-hours of lines: granted, moved between lines, given back, and promised with the money of a proposal."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -42,13 +43,8 @@ def grant_hours(
     check_reason(reason)
     standing = hours_of_lines([locked], now=moment).get(locked.pk)
     check_unit(standing, unit)
-    if hours < 0 and (standing is None or standing.status.free < -hours):
-        free = standing.status.free if standing else ZERO
-        raise DomainError(
-            _("%(line)s has %(free)s hours that are free, less than %(hours)s.")
-            % {"line": locked, "free": exact_text(free), "hours": exact_text(-hours)},
-            code="headroom_too_small",
-        )
+    if hours < 0:
+        check_free(locked, standing, -hours)
     entry = HoursEntry.objects.create(
         line=locked, kind=HoursEntry.Kind.GRANT, unit=unit, hours=hours, by=by, at=moment, reason=reason.strip()
     )
@@ -65,19 +61,140 @@ def grant_hours(
     return entry
 
 
+@transaction.atomic
+def transfer_hours(
+    source: BudgetLine, target: BudgetLine, *, by: User, hours: Decimal, reason: str, now: datetime | None = None
+) -> uuid.UUID:
+    """Move free hours from one line to another that is kept in the same unit, or has no hours yet."""
+    if source.pk == target.pk:
+        raise DomainError(_("Choose two different lines."))
+    moment = now or timezone.now()
+    locked = lock_lines([source.pk, target.pk])
+    giver, taker = locked[source.pk], locked[target.pk]
+    for team in {giver.project.team, taker.project.team}:
+        if not permissions.may_transfer(by, team):
+            raise NotAllowed(_("Hours of %(team)s are moved by its managers and finance.") % {"team": team})
+    check_open(giver, taker)
+    check_compute(giver)
+    check_compute(taker)
+    check_number(hours)
+    check_above_zero(hours)
+    check_reason(reason)
+    standings = hours_of_lines([giver, taker], now=moment)
+    standing = check_free(giver, standings.get(giver.pk), hours)
+    check_unit(standings.get(taker.pk), standing.unit)
+    number = uuid.uuid4()
+    common = {"unit": standing.unit, "transfer": number, "by": by, "at": moment, "reason": reason.strip()}
+    HoursEntry.objects.bulk_create(
+        HoursEntry(line=line, kind=HoursEntry.Kind.TRANSFER, hours=part, **common)
+        for line, part in ((giver, -hours), (taker, hours))
+    )
+    touch([giver, taker])
+    for project in dict.fromkeys([giver.project, taker.project]):
+        activity.record(
+            "line.hours_transferred",
+            by=by,
+            project=project,
+            subject=giver,
+            hours=exact_text(hours),
+            target_line=taker.pk,
+            reason=reason.strip(),
+            **facts_of(giver),
+        )
+    return number
+
+
+@transaction.atomic
+def release_hours(
+    line: BudgetLine,
+    proposal: Proposal,
+    *,
+    by: User,
+    hours: Decimal,
+    reason: str,
+    now: datetime | None = None,
+) -> HoursEntry:
+    """Give back part of the hours that a proposal holds on a line and will not need."""
+    moment = now or timezone.now()
+    locked = lock_lines([line.pk])[line.pk]
+    if by != proposal.requester and not permissions.may_fund(by, locked.project.team):
+        raise NotAllowed(_("Hours are released by who asked for them, managers of the team, directors and finance."))
+    check_open(locked)
+    check_number(hours)
+    check_above_zero(hours)
+    check_reason(reason)
+    standing = hours_of_lines([locked], now=moment).get(locked.pk)
+    held = standing.status.promises.get(proposal.reference) if standing else None
+    if standing is None or held is None or held.remaining < hours:
+        raise DomainError(
+            _("%(proposal)s holds only %(held)s hours on this line.")
+            % {"proposal": proposal.reference, "held": exact_text(held.remaining if held else ZERO)},
+            code="more_than_held",
+        )
+    entry = HoursEntry.objects.create(
+        line=locked,
+        kind=HoursEntry.Kind.RELEASE,
+        unit=standing.unit,
+        hours=hours,
+        proposal=proposal,
+        by=by,
+        at=moment,
+        reason=reason.strip(),
+    )
+    touch([locked])
+    activity.record(
+        "line.hours_released",
+        by=by,
+        project=locked.project,
+        subject=proposal,
+        hours=exact_text(hours),
+        reason=reason.strip(),
+        **facts_of(locked),
+    )
+    return entry
+
+
 def check_hours(line: BudgetLine, hours: Decimal, unit: str) -> None:
-    if not may_have_hours(line):
-        raise DomainError(_("Only compute lines have accelerator-hours."), code="wrong_category")
+    check_compute(line)
     if unit not in HoursEntry.Unit.values:
         raise DomainError(
             _("Hours are real or equivalent."),
             faults=[Fault("unit", unit, _("is not known"), ", ".join(HoursEntry.Unit.values))],
         )
+    check_number(hours)
+
+
+def check_compute(line: BudgetLine) -> None:
+    if not may_have_hours(line):
+        raise DomainError(_("Only compute lines have accelerator-hours."), code="wrong_category")
+
+
+def check_number(hours: Decimal) -> None:
     if not hours.is_finite() or hours == 0 or abs(hours) >= LARGEST or hours != hours.quantize(SMALLEST, context=EXACT):
         raise DomainError(
             _("This is no number of hours."),
             faults=[Fault("hours", str(hours), _("must not be zero, with at most four decimals"), "0.0001 – 1e15")],
         )
+
+
+def check_above_zero(hours: Decimal) -> None:
+    if hours < 0:
+        raise DomainError(
+            _("The hours must be above zero."),
+            faults=[Fault("hours", exact_text(hours), _("must be above zero"), "0.0001")],
+        )
+
+
+def check_free(line: BudgetLine, standing: LineHours | None, needed: Decimal) -> LineHours:
+    """What stands on the line, if that many hours are free."""
+    if standing is None or standing.status.free < needed:
+        free = standing.status.free if standing else ZERO
+        raise DomainError(
+            _("%(line)s has %(free)s hours that are free, less than %(hours)s.")
+            % {"line": line, "free": exact_text(free), "hours": exact_text(needed)},
+            code="headroom_too_small",
+        )
+    return standing
 
 
 def check_unit(standing: LineHours | None, unit: str) -> None:
