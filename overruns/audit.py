@@ -102,7 +102,8 @@ def line_differences(line_ids: Iterable[int | None], *, now: datetime) -> Iterat
         found = list(figures(kept[line.pk], recomputed[line.pk], budgets.get(line.pk, ZERO)))
         if line.pk in hours and line.pk in hours_recomputed:
             one, other = hours[line.pk].status, hours_recomputed[line.pk].status
-            found += [(f"hours, {name}", *both) for name, *both in figures(one, other, granted.get(line.pk, ZERO))]
+            of_hours = figures(one, other, granted.get(line.pk, ZERO))
+            found += [(f"hours, {name}", before, after) for name, before, after in of_hours]
         for figure, before, after in found:
             if before != after:
                 yield Difference(f"{line.project}: {line}", figure, exact_text(before), exact_text(after), line.pk)
