@@ -23,9 +23,10 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.utils import timezone
 
-from budgets.models import ApprovalStep, BudgetLine, Proposal
+from budgets.hours import hours_asked
+from budgets.models import ApprovalStep, BudgetLine, HoursEntry, Proposal, ProposalVersion
 from budgets.queries import line_status
-from budgets.services import approval, ledger, proposals
+from budgets.services import approval, hours, ledger, proposals
 from config import demo_cluster, demo_work
 from config.demo_bills import DATA, GPU, NETWORK, POWER, STORAGE, Bill, Burn, months_of
 from config.demo_bookings import book_invoices, book_people
@@ -101,6 +102,8 @@ SPIKES = {23: Decimal("1.6"), 24: Decimal("1.9"), 25: Decimal("1.4")}
 
 LADDER = "Base-1B ladder"
 """A project whose work is done."""
+IN_HOURS = "Medicine continued pretraining"
+"""A project whose computing has a budget of accelerator-hours too."""
 
 STORIES = (
     Story(
@@ -354,6 +357,8 @@ def open_story(story: Story, people: dict[str, User], now: datetime) -> tuple[Pr
             approval.approve_proposal(step, by=decider, reason="As discussed.", now=moment)
     with at(begun - timedelta(days=10)) as moment:
         add_reserve(proposal, people["finance@example.com"], moment)
+        if story.name == IN_HOURS:
+            add_hours(proposal, people["finance@example.com"], moment)
     return project, proposal
 
 
@@ -363,6 +368,17 @@ def add_reserve(proposal: Proposal, by: User, moment: datetime) -> None:
         granted = line_status(line, now=moment).budget
         amount = round_money(granted * RESERVES[Category(line.category)], line.currency)
         ledger.grant(line, by=by, amount=amount, reason="Reserve for what comes up", now=moment)
+
+
+def add_hours(proposal: Proposal, by: User, moment: datetime) -> None:
+    """A budget of accelerator-hours beside the money: those of the estimate, and the reserve of computing."""
+    line = BudgetLine.objects.get(project=proposal.project, category=Category.COMPUTE)
+    version = proposal.versions.get(state=ProposalVersion.State.APPROVED)
+    estimated = hours_asked(version, HoursEntry.Unit.REAL) or Decimal(0)
+    granted = round(estimated * (1 + RESERVES[Category.COMPUTE]), -1)
+    hours.grant_hours(
+        line, by=by, hours=granted, unit=HoursEntry.Unit.REAL, reason="Hours of the estimate and a reserve", now=moment
+    )
 
 
 def plan_of(story: Story, begun: datetime) -> dict[str, Any]:
