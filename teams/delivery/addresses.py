@@ -47,6 +47,15 @@ def target_of(url: str) -> Target:
     return Target(parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), path)
 
 
+def check_literal(target: Target) -> None:
+    """Refuse an address in figures that nothing would be sent to; what a name leads to is seen when it is sent."""
+    try:
+        socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return
+    address_of(target)
+
+
 def refused(url: str, why: str) -> DomainError:
     """What is said of an address names its host alone: the rest may be a secret."""
     host = url.partition("//")[2].partition("/")[0].rpartition("@")[2]
@@ -63,7 +72,17 @@ def address_of(target: Target) -> str:
     addresses = [ipaddress.ip_address(entry[4][0]) for entry in found]
     inside = [address for address in addresses if not is_public(address)]
     if any(not is_allowed(address) for address in inside):
-        raise DomainError(_("%(host)s is an address inside the house, which is not allowed.") % {"host": target.host})
+        raise DomainError(
+            _("%(host)s is an address inside the house, which is not allowed.") % {"host": target.host},
+            faults=[
+                Fault(
+                    "url",
+                    target.host,
+                    _("is inside the house"),
+                    _("a public address, or one in HEADROOM_WEBHOOK_NETWORKS"),
+                )
+            ],
+        )
     if target.scheme == "http" and len(inside) < len(addresses):
         raise DomainError(_("Outside the house a webhook needs https."))
     return str(addresses[0])

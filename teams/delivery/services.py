@@ -12,7 +12,7 @@ from core.errors import DomainError, Fault, NotAllowed
 from teams import activity, outbox, permissions
 from teams.models import Organisation, OutboxMessage, Project, QuietProject, Team, User, Webhook
 
-from .addresses import target_of
+from .addresses import check_literal, target_of
 from .sealing import sealed
 
 LONGEST_QUIET = timedelta(days=92)
@@ -25,7 +25,8 @@ def add_webhook(
     """A new webhook of a team, or of all where none is named; and, for signed JSON, the secret, shown this once."""
     if not permissions.may_keep_webhooks(by, team):
         raise NotAllowed(_("Webhooks are kept by managers for their team, and by finance."))
-    host = target_of(url).host
+    target = target_of(url)
+    check_literal(target)
     if form == Webhook.Form.JSON:
         secret = secret or "hw_" + secrets.token_urlsafe(32)
     webhook = Webhook.objects.create(
@@ -33,12 +34,12 @@ def add_webhook(
         name=name,
         form=form,
         language=language,
-        host=host,
+        host=target.host,
         sealed_url=sealed(url),
         sealed_secret=sealed(secret) if secret else "",
         created_by=by,
     )
-    activity.record("webhook.added", by=by, team=team, subject=webhook, name=name, host=host)
+    activity.record("webhook.added", by=by, team=team, subject=webhook, name=name, host=target.host)
     return webhook, secret if form == Webhook.Form.JSON else ""
 
 

@@ -420,3 +420,30 @@ def test_what_is_no_address_is_refused_by_its_host_alone(url):
 
     (fault,) = refused.value.faults
     assert fault.path == "url" and "secret" not in str(fault.value) and len(str(fault.value)) <= 60
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://10.0.0.7/x",
+        "https://127.1/x",
+        "https://[::1]/x",
+        "https://[::ffff:192.168.0.1]/x",
+        "https://2130706433/",
+    ],
+)
+def test_an_inside_address_in_figures_is_refused_when_it_is_entered(stage, settings, url):
+    settings.WEBHOOK_NETWORKS = []
+
+    with pytest.raises(DomainError, match="inside the house") as refused:
+        services.add_webhook(by=stage.finance, team=None, name="x", form="json", url=url)
+    assert "HEADROOM_WEBHOOK_NETWORKS" in refused.value.faults[0].accepted
+    assert not Webhook.objects.exists()
+
+
+def test_an_inside_address_that_the_installation_allows_is_taken(stage, settings):
+    settings.WEBHOOK_NETWORKS = ["10.0.0.0/24"]
+
+    made, _secret = services.add_webhook(by=stage.finance, team=None, name="x", form="json", url="http://10.0.0.7/x")
+
+    assert made.host == "10.0.0.7"
