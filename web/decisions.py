@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -143,7 +144,7 @@ def proposal_page(
         "version": version,
         "versions": versions,
         "estimate": version.estimate,
-        "steps": version.steps.select_related("decision__by", "decision__delegation__giver").order_by("number"),
+        "steps": steps_of(version),
         "step": step,
         "may_decide": ground is not None,
         "in_place_of": ground.delegation.giver if ground and ground.delegation else None,
@@ -202,6 +203,12 @@ def current_step(version: ProposalVersion) -> ApprovalStep | None:
     return step
 
 
+def steps_of(version: ProposalVersion) -> QuerySet[ApprovalStep]:
+    """Each step with what was decided at it, and what was said about single inputs."""
+    decided = version.steps.select_related("decision__by", "decision__delegation__giver")
+    return decided.prefetch_related("decision__comments").order_by("number")
+
+
 def asked_of(version: ProposalVersion) -> dict[str, Decimal]:
     """The ask by category, in the order of the lines."""
     found = {category: sum(months.values(), ZERO) for category, months in asked_by_category(version).items()}
@@ -245,13 +252,12 @@ def decision_form(
     """Filled in with the whole ask, or what the step before decided. New money is filled in only where it was stated:
     left empty it follows the amount, whose shortfall stands there as a hint."""
     stated = {line.category: line.new_money for line in proposed if line.new_money is not None}
-    start: dict[str, str] = {}
-    form = DecisionForm(asked=asked, initial=start)
+    form = DecisionForm(asked=asked)
     for category, amount in asked.items():
         own = [row.funding for row in rows if row.funding.category == category]
-        start[f"{category}_amount"] = f"{sum((each.amount for each in own), ZERO) if own else amount:f}"
+        form.initial[f"{category}_amount"] = f"{sum((each.amount for each in own), ZERO) if own else amount:f}"
         if category in stated:
-            start[f"{category}_new_money"] = f"{stated[category]:f}"
+            form.initial[f"{category}_new_money"] = f"{stated[category]:f}"
         short = sum((each.new_money for each in own), ZERO)
         form.fields[f"{category}_new_money"].widget.attrs["placeholder"] = f"{short:f}"
     return form

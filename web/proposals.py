@@ -116,9 +116,11 @@ def decision_times_page(request: PersonRequest) -> HttpResponse:
     """How long decisions take, by team and month, and what waits now."""
     now = timezone.now()
     steps = Paginator(decision_times.waiting_steps(request.user), PAGE_LENGTH).get_page(request.GET.get("page"))
+    months = [month.start for month in decision_times.months_shown(now)]
+    teams = decision_times.decision_times(request.user, now=now)
     words = {
-        "months": [month.start for month in decision_times.months_shown(now)],
-        "teams": decision_times.decision_times(request.user, now=now),
+        "months": months,
+        "teams": [(row.team, list(zip(months, row.months, strict=True))) for row in teams],
         "page": steps,
         "now": now,
     }

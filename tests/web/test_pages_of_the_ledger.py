@@ -311,6 +311,28 @@ def test_part_is_approved_by_amount_and_new_money(flagged, client):
     assert line_status(flagged.data).committed == 250
 
 
+def test_a_part_starts_from_the_whole_ask(flagged, client):
+    proposal, _step = factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 300, ("data", MONTH): 20})
+
+    said = page(client, flagged.manager, "proposal", proposal.pk).context["form"]
+
+    assert said["compute_amount"].value() == "300.00"
+    assert said["data_amount"].value() == "20.00"
+
+
+def test_what_an_approver_says_of_an_input_stands_on_the_page(flagged, client):
+    proposal, step = factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 300})
+
+    post(
+        client, flagged.manager, "proposal-decide", proposal.pk, step=step.pk, outcome="changes", reason="Say more",
+        comment_path=["data.tokens", "people", ""], comment_text=["Why so many?", "Who?", "lost"],
+    )  # fmt: skip
+    said = page(client, flagged.alice, "proposal", proposal.pk).content.decode()
+
+    assert "<b>Tokens</b> Why so many?" in said
+    assert "<b>People</b> Who?" in said
+
+
 def test_cutting_a_part_grants_no_more_than_the_part_is_short_of(flagged, client):
     proposal, step = factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 90_000})
     short = 90_000 - line_status(flagged.compute).free

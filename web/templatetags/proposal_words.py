@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from estimates.engine.fields import FIELDS
+from estimates.engine.fields import FIELDS, MAY_BE_OFF, TABLES
 from web.figures import NOTHING
 from web.plan_fields import words
 
@@ -16,9 +16,11 @@ register = template.Library()
 
 @register.filter
 def input_name(path: str) -> str:
-    """`compute.mfu` as people read it."""
-    declared = FIELDS.get(path)
-    return words(declared.label) if declared else path
+    """`compute.mfu` as people read it; also a table of rows, and a section that `none` switches off."""
+    declared = FIELDS.get(path) or TABLES.get(path)
+    if declared:
+        return words(declared.label)
+    return words(MAY_BE_OFF[path]) if path in MAY_BE_OFF else path
 
 
 @register.filter
