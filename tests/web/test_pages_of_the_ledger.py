@@ -312,7 +312,9 @@ def test_part_is_approved_by_amount_and_new_money(flagged, client):
 
 
 def test_a_part_starts_from_the_whole_ask(flagged, client):
-    proposal, _step = factories.submitted(flagged.project, flagged.alice, {("compute", MONTH): 300, ("data", MONTH): 20})
+    proposal, _step = factories.submitted(
+        flagged.project, flagged.alice, {("compute", MONTH): 300, ("data", MONTH): 20}
+    )
 
     said = page(client, flagged.manager, "proposal", proposal.pk).context["form"]
 
