@@ -149,9 +149,10 @@ def test_a_webhook_hears_of_its_team_alone_and_one_of_all_teams_of_everything(st
     assert [message.webhook.name for message in OutboxMessage.objects.all()] == ["All"]
 
 
-def test_addresses_inside_the_house_are_refused_unless_allowed(stage, listener):
+def test_nothing_is_sent_to_an_inside_address_that_is_allowed_no_more(stage, listener, inside, settings):
     webhook_to(listener, stage)
     warn(stage)
+    settings.WEBHOOK_NETWORKS = []
 
     assert outbox.deliver_due_webhooks(soon()) == 0
 
@@ -312,7 +313,7 @@ def test_a_quiet_project_keeps_its_warnings_in_the_house_but_not_that_its_limit_
     }
 
 
-def test_secrets_are_not_readable_where_they_are_stored(stage, listener):
+def test_secrets_are_not_readable_where_they_are_stored(stage, listener, inside):
     webhook, secret = webhook_to(listener, stage)
 
     stored = Webhook.objects.values().get(pk=webhook.pk)
@@ -321,7 +322,7 @@ def test_secrets_are_not_readable_where_they_are_stored(stage, listener):
     assert (webhook.secret, webhook.url.endswith("/hook?key=K")) == (secret, True)
 
 
-def test_another_secret_key_opens_nothing_and_says_what_to_do(stage, listener, settings):
+def test_another_secret_key_opens_nothing_and_says_what_to_do(stage, listener, inside, settings):
     webhook, _secret = webhook_to(listener, stage)
     settings.SECRET_KEY = "another"
 
@@ -365,7 +366,7 @@ def test_managers_add_try_and_disable_on_the_page_and_the_secret_is_shown_once(c
     assert set(Activity.objects.values_list("verb", flat=True)) >= {"webhook.added", "webhook.disabled"}
 
 
-def test_others_do_not_find_the_page_nor_the_webhook(client, stage, listener):
+def test_others_do_not_find_the_page_nor_the_webhook(client, stage, listener, inside):
     webhook, _secret = webhook_to(listener, stage)
 
     client.force_login(stage.charlie)
@@ -389,7 +390,9 @@ def test_a_manager_sends_again_on_the_page_what_was_given_up_of_the_own_team(cli
     assert set(OutboxMessage.objects.values_list("pk", "state")) == {(own.pk, "waiting"), (foreign.pk, "dead")}
 
 
-def test_the_page_asks_as_often_for_many_messages_as_for_one(client, stage, listener, django_assert_num_queries):
+def test_the_page_asks_as_often_for_many_messages_as_for_one(
+    client, stage, listener, inside, django_assert_num_queries
+):
     about = {"kind": "line_warning", "facts": FACTS, "state": "dead", "project": stage.project}
     OutboxMessage.objects.create(person=stage.alice, **about)
     webhook, _secret = webhook_to(listener, stage)
