@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from core.money import EXACT
-from core.months import midnight
+from core.months import end_of_day
 from core.vocabulary import Category
 from estimates.engine.books import AcceleratorBook
 from estimates.engine.facts import REFERENCE_PEAK_TFLOPS
@@ -57,7 +57,7 @@ def hours_of_lines(
     The hours of a closed line are what was known when it was closed; what became known later counts on the line that
     follows it, where that has a budget of hours.
     """
-    until = known_at or (midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None)
+    until = known_at or (end_of_day(on, Organisation.current().zone) if on is not None else None)
     entries = entries_by_line(lines, until=until)
     if not entries:
         return {}

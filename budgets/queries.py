@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from core.money import exact_sum
-from core.months import Month, midnight
+from core.months import Month, end_of_day, midnight
 from teams.models import Organisation, Project, User
 from teams.rates import RateTable, rate_table
 from usage.runs.queries import jobs_seen
@@ -58,7 +58,7 @@ def line_statuses(
     if not lines:
         return {}
     ids = [line.pk for line in lines]
-    until = known_at or (midnight(on + timedelta(days=1), Organisation.current().zone) if on is not None else None)
+    until = known_at or (end_of_day(on, Organisation.current().zone) if on is not None else None)
     ledgers = ledger_facts(ids, until=until)
     costs = costs_of_lines(lines, on=on, known_at=known_at, until=until, read=read)
     late = late_costs(lines, on=on, known_at=known_at, until=until)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from datetime import time as clock_time
 from zoneinfo import ZoneInfo
 
@@ -92,6 +92,11 @@ class Period:
 def midnight(day: date, zone: ZoneInfo) -> datetime:
     """The instant at which `day` begins in `zone`."""
     return datetime.combine(day, clock_time.min, tzinfo=zone)
+
+
+def end_of_day(day: date, zone: ZoneInfo) -> datetime:
+    """The instant at which `day` is over in `zone`; of a day after `LAST_YEAR`, that at which that year is."""
+    return midnight(min(day, date(LAST_YEAR, 12, 31)) + timedelta(days=1), zone)
 
 
 def days_between(start: date, end: date) -> Iterator[date]:

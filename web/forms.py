@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from core.errors import DomainError
 from core.money import parse_amount
-from core.months import midnight
+from core.months import end_of_day
 from teams.models import Organisation
 
 
@@ -80,7 +80,7 @@ def day_of(text: str) -> date | None:
 
 def end_of(day: date) -> datetime:
     """The end of a day of the organisation, as a time of knowing."""
-    return midnight(day + timedelta(days=1), Organisation.current().zone)
+    return end_of_day(day, Organisation.current().zone)
 
 
 def refuse(form: forms.Form, refused: DomainError) -> None:

@@ -250,6 +250,7 @@ class RolloverForm(forms.Form):
         label=gettext_lazy("At most these hours"),
         help_text=gettext_lazy("Of accelerators, where the line has a budget of them."),
         min_value=0,
+        max_digits=20,
         decimal_places=4,
         required=False,
     )

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from core.months import Month, Period, days_between, midnight
+from core.months import Month, Period, days_between, end_of_day, midnight
 
 
 def test_february_of_a_leap_year_has_29_days():
@@ -40,6 +40,14 @@ def test_a_period_cannot_end_before_it_starts():
 
 def test_midnight_of_a_zone_is_an_instant():
     assert midnight(date(2027, 1, 1), ZoneInfo("Asia/Shanghai")) == datetime(2026, 12, 31, 16, tzinfo=UTC)
+
+
+def test_the_end_of_a_day_is_the_next_midnight_of_its_zone():
+    assert end_of_day(date(2026, 12, 31), ZoneInfo("Asia/Shanghai")) == datetime(2026, 12, 31, 16, tzinfo=UTC)
+
+
+def test_the_last_day_that_can_be_written_has_an_end_too():
+    assert end_of_day(date.max, ZoneInfo("UTC")) == datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def test_days_between_leaves_the_end_out():

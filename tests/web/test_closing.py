@@ -108,6 +108,9 @@ def test_a_manager_says_what_is_carried_over_and_a_researcher_does_not(ended, cl
     assert (line.rollover, line.rollover_share, line.carries_overspend) == ("capped", Decimal("0.25"), True)
     refused = post(client, ended.manager, "line-rollover", *place, rollover="capped", percent="", amount="")
     assert "needs a cap where it is capped" in refused.content.decode()
+    too_many = post(client, ended.manager, "line-rollover", *place, rollover="capped", hours="1" * 25)
+    assert too_many.status_code == 422
+    assert "no more than 20 digits" in too_many.content.decode()
 
 
 def test_the_page_takes_as_many_queries_for_many_lines_as_for_one(ended, client, django_assert_max_num_queries):
