@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimates.engine.conditions import TRAINING, every, has_word, is_task, lacks_rows
+from estimates.engine.conditions import TRAINING, every, has_rows, has_word, is_task, lacks, lacks_rows
 from estimates.engine.graph import quantity
 from estimates.engine.sampling import Array
 
@@ -51,6 +51,18 @@ def state_with_head(
     """Frozen weights, of a teacher too, and the state of the head."""
     frozen = (model__parameters + model__teacher_parameters) * weight_bytes
     return (frozen + finetune__head_parameters * state_bytes_per_parameter) / GIGA
+
+
+@model_state_gb.variant(when=every(training, has_rows("model.stages"), lacks("model.parameters")))
+def state_of_the_last_stage(
+    model__stages__parameters: Array,
+    state_bytes_per_parameter: Array,
+    weight_bytes: Array,
+    model__teacher_parameters: Array | float = 0.0,
+) -> Array:
+    """Of a model that grows: as large as it becomes."""
+    own = model__stages__parameters.max(axis=0) * state_bytes_per_parameter
+    return (own + model__teacher_parameters * weight_bytes) / GIGA
 
 
 @quantity("byte / token", "Activations per token, layer and width", "激活显存系数", source=KORTHIKANTI, when=training)

@@ -147,6 +147,7 @@ NOTES = (
     _("The running total after each rung against the run they prepare."),
     _("Frozen weights, of a teacher too, and the state of the adapter."),
     _("Frozen weights, of a teacher too, and the state of the head."),
+    _("Of a model that grows: as large as it becomes."),
     _("Weights, gradients and the optimiser's figures, of all cards together; of a teacher its weights."),
     _("With selective recomputation, in 16 bits."),
     _("All layers; a pipeline holds as many micro-batches as it has stages, so that it saves none."),

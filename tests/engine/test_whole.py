@@ -257,6 +257,16 @@ def test_sixteen_bytes_a_parameter_and_the_activations_must_fit() -> None:
     assert layouts == {"replicated": True, "planned": True, "sharded": True}
 
 
+def test_a_model_that_grows_needs_the_memory_of_what_it_becomes() -> None:
+    stages = [{"parameters": 1e9, "tokens": 1e11}, {"parameters": 400e9, "tokens": 1e11}]
+    answered = estimated(pretrain(model={"stages": stages}, data={}), samples=50)
+
+    # 16 · 400e9 bytes over 64 cards of 80 GB
+    assert p50(answered, "model_state_gb") == 6400
+    assert p50(answered, "memory_needed_gb") == 100
+    assert p50(answered, "memory_fits") == 0
+
+
 def test_memory_fits_where_the_tightest_pool_holds_it() -> None:
     # 128 GB of state, 51 GB of activations, 16 cards: 59 GB a card
     model = {"parameters": 8e9, "layers": 50, "hidden_size": 10_000, "sequence_length": 3000}
