@@ -137,6 +137,11 @@ def proposal_page(
     asked = asked_of(version)
     proposed = proposed_lines(step, asked) if asked else []
     rows = funding_rows(fundings(version, proposed)) if step and asked else []
+    answered = asked_rows(version, asked)
+    is_decided = bool(answered) and all(row["decided"] for row in answered)
+    shown = form or (decision_form(asked, rows, proposed) if ground else None)
+    if shown is not None:
+        hint_shortfalls(shown, rows)
     before = version_before(version) if version.ask_total is not None else None
     words = {
         "proposal": found,
@@ -148,7 +153,8 @@ def proposal_page(
         "step": step,
         "may_decide": ground is not None,
         "in_place_of": ground.delegation.giver if ground and ground.delegation else None,
-        "asked": asked_rows(version, asked),
+        "asked": answered,
+        "approved": sum((row["decided"].amount for row in answered), ZERO) if is_decided else None,
         "difference": difference_words(before, version),
         "fundings": rows,
         "new_money": sum((row.funding.new_money for row in rows), ZERO),
@@ -163,7 +169,7 @@ def proposal_page(
         "strip": strip_of(version.estimate.answer),
         "comparisons": comparisons_of(version.estimate.answer),
         "like": like_strip(found, request.user),
-        "form": form or (decision_form(asked, rows, proposed) if ground else None),
+        "form": shown,
         "refused_outcome": outcome,
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
         **evidence_words(version, request.user),
@@ -249,8 +255,7 @@ def funding_rows(found: Sequence[Funding]) -> list[FundingRow]:
 def decision_form(
     asked: Mapping[str, Decimal], rows: Sequence[FundingRow], proposed: Sequence[LineDecision]
 ) -> DecisionForm:
-    """Filled in with the whole ask, or what the step before decided. New money is filled in only where it was stated:
-    left empty it follows the amount, whose shortfall stands there as a hint."""
+    """Filled in with the whole ask, or what the step before decided; new money only where it was stated."""
     stated = {line.category: line.new_money for line in proposed if line.new_money is not None}
     form = DecisionForm(asked=asked)
     for category, amount in asked.items():
@@ -258,9 +263,14 @@ def decision_form(
         form.initial[f"{category}_amount"] = f"{sum((each.amount for each in own), ZERO) if own else amount:f}"
         if category in stated:
             form.initial[f"{category}_new_money"] = f"{stated[category]:f}"
-        short = sum((each.new_money for each in own), ZERO)
-        form.fields[f"{category}_new_money"].widget.attrs["placeholder"] = f"{short:f}"
     return form
+
+
+def hint_shortfalls(form: DecisionForm, rows: Sequence[FundingRow]) -> None:
+    """New money left empty follows the amount; what the lines are short of stands there as a hint."""
+    for category in form.asked:
+        short = sum((row.funding.new_money for row in rows if row.funding.category == category), ZERO)
+        form.fields[f"{category}_new_money"].widget.attrs["placeholder"] = f"{short:f}"
 
 
 def like_strip(found: Proposal, user: User) -> list[Outcome]:

@@ -92,10 +92,12 @@ def may_set_some(user: User) -> bool:
 
 
 def guard_page(request: PersonRequest, form: GuardForm | None = None) -> HttpResponse:
-    guards = Guard.objects.visible_to(request.user).active().select_related("project", "team", "run", "by")
+    guards = Guard.objects.visible_to(request.user).active().select_related("project", "team", "run__project", "by")
     stops = Stop.objects.in_force().filter(project__in=Project.objects.visible_to(request.user))
+    page = Paginator(guards, PAGE_LENGTH).get_page(request.GET.get("page"))
     words = {
-        "page": Paginator(guards, PAGE_LENGTH).get_page(request.GET.get("page")),
+        "page": page,
+        "rows": [(guard, money_of(guard)) for guard in page.object_list],
         "stops": [
             (stop, permissions.may_fund(request.user, stop.project.team))
             for stop in stops.select_related("project__team")[:PAGE_LENGTH]
@@ -103,6 +105,11 @@ def guard_page(request: PersonRequest, form: GuardForm | None = None) -> HttpRes
         "form": form or (GuardForm(user=request.user) if may_set_some(request.user) else None),
     }
     return render(request, "web/guards/list.html", words, status=422 if form else 200)
+
+
+def money_of(guard: Guard) -> str:
+    """The currency of a guard over money; empty for hours, quantities and efficiency."""
+    return currency_of(guard) if guard.measure in services.MONEY else ""
 
 
 @login_required
@@ -142,7 +149,7 @@ def one_guard(request: PersonRequest, found: Guard, **bound: forms.Form) -> Http
     """What it watches, how it stands, and the forms to answer with."""
     words = {
         "guard": found,
-        "currency": currency_of(found) if found.measure in services.MONEY else "",
+        "currency": money_of(found),
         "may_answer": found.ended_at is None and found.is_standing and services.may_answer(found, request.user),
         "cause": bound.get("cause") or CauseForm(initial={"cause": found.cause}),
         "mute": bound.get("mute") or MuteForm(),

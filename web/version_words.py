@@ -20,7 +20,7 @@ CAUSE_WORDS = {
     "volume": gettext_lazy("Volume"),
     "efficiency": gettext_lazy("Efficiency"),
     "price": gettext_lazy("Prices"),
-    "rest": gettext_lazy("Contingency and level"),
+    "rest": gettext_lazy("Contingency, level and later figures"),
 }
 MOST_NAMED = 5
 """Inputs that a headline names; the table below it has them all."""

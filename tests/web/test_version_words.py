@@ -32,7 +32,7 @@ def test_money_share_and_what_moved_it_stand_in_one_line_the_costliest_first():
     assert said.startswith("+93,000 USD, +6.0 %: ")
     tokens, price, rest = said.partition(": ")[2].split(", ", 2)
     assert tokens.endswith("+41 %") and price.endswith("−12 %")
-    assert rest == "Contingency and level −20,000 USD"
+    assert rest == "Contingency, level and later figures −20,000 USD"
     with translation.override("zh-hans"):
         assert "+41%" in headline(found, "USD")
 
