@@ -41,15 +41,15 @@ class OwnPriceForm(forms.Form):
     )  # fmt: skip
     pue = NumberField(
         label=gettext_lazy("PUE"), min_value=1, max_value=5, max_digits=6, decimal_places=4,
-        help_text=gettext_lazy("Energy of the building by that of the machines."),
+        help_text=gettext_lazy("Energy of the building divided by that of the machines."),
     )  # fmt: skip
-    electricity_price = MoneyField(label=gettext_lazy("Electricity, a kWh"), min_value=0, decimal_places=6)
+    electricity_price = MoneyField(label=gettext_lazy("Electricity, per kWh"), min_value=0, decimal_places=6)
     people_per_month = MoneyField(
-        label=gettext_lazy("People, a month"), min_value=0, help_text=gettext_lazy("Of all these cards together.")
+        label=gettext_lazy("People, per month"), min_value=0, help_text=gettext_lazy("For all these cards together.")
     )
     other_per_month = MoneyField(
-        label=gettext_lazy("Other, a month"), min_value=0,
-        help_text=gettext_lazy("Space, maintenance contracts, networks; of all these cards together."),
+        label=gettext_lazy("Other, per month"), min_value=0,
+        help_text=gettext_lazy("Space, maintenance contracts, networks; for all these cards together."),
     )  # fmt: skip
     valid_from = forms.DateField(label=gettext_lazy("Valid from"), widget=day_input())
     reason = forms.CharField(

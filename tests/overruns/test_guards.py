@@ -254,7 +254,7 @@ def test_the_page_sets_judges_and_ends_guards_and_lifts_stops(client, stage):
 
     shown = client.post("/warnings/guards/new/", form, follow=True).content.decode()
 
-    assert "Jobs may not start since" in shown and "50.0 %" in shown
+    assert "Not allowed to start since" in shown and "50.0 %" in shown
     assert client.post("/warnings/guards/new/", {"measure": "actual"}).status_code == 422
     client.post(f"/warnings/stops/{Stop.objects.get().pk}/release/", {"reason": "checked"})
     client.post(f"/warnings/guards/{Guard.objects.get().pk}/end/")

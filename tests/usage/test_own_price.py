@@ -55,7 +55,7 @@ def test_the_page_shows_the_formula_and_enters_nothing_before_the_click(paid, cl
     client.force_login(paid.keeper)
     page = client.get(reverse("cluster-own-price", args=["hpc", paid.lot.pk]), ASKED).content.decode()
 
-    assert "1.870000" in page and "÷ (4 × 48 × 730 h)" in page and "That day it is 3 USD" in page
+    assert "1.870000" in page and "÷ (4 × 48 × 730 h)" in page and "On that day it is 3 USD" in page
     assert not Price.objects.filter(source__startswith="derived").exists()
 
     answer = client.post(reverse("cluster-own-price", args=["hpc", paid.lot.pk]), ASKED)

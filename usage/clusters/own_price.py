@@ -21,7 +21,7 @@ class Running:
     power_kw: Decimal = Decimal(0)
     """Of one card with its share of the server, at the plug."""
     pue: Decimal = Decimal(1)
-    """Energy of the building by that of the machines."""
+    """Energy of the building divided by that of the machines."""
     electricity_price: Decimal = Decimal(0)
     """Of one kWh."""
     people_per_month: Decimal = Decimal(0)
