@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from usage.delivery import Settings
-from usage.formats.slurm_text import SacctRecords
+from usage.formats.slurm_records import SacctRecords
 from usage.reading.faults import FileRefused
 from usage.reading.notes import Notes
 
