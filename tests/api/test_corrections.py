@@ -62,7 +62,7 @@ def test_others_mend_nothing(stage):
         for who in ("alice", "charlie", "auditor")
     }
 
-    assert codes == {"alice": 404, "charlie": 404, "auditor": 422}
+    assert codes == {"alice": 404, "charlie": 404, "auditor": 403}
     assert signed_in(stage.charlie).get(f"{address}/rejected/").status_code == 404
     assert signed_in(stage.charlie).get(f"{address}/rejected.csv").status_code == 404
 
@@ -109,5 +109,5 @@ def test_who_may_not_see_a_source_moves_none_of_its_months(stage):
         told = client.patch("/api/v1/sources/cloud/expected/", {"final_after_days": 1}, format="json")
         codes[who] = (moved.status_code, told.status_code)
 
-    assert codes == {"alice": (404, 404), "charlie": (404, 404), "auditor": (422, 422)}
+    assert codes == {"alice": (404, 404), "charlie": (404, 404), "auditor": (403, 403)}
     assert Source.objects.get().settings == {}

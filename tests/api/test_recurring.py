@@ -129,11 +129,11 @@ def test_others_write_nothing_down_and_only_finance_confirms(stage):
     assert foreign.get("/api/v1/recurring/").json()["results"] == []
     for who in ("alice", "manager", "operator", "charlie"):
         client = signed_in(getattr(stage, who))
-        assert client.post("/api/v1/recurring/confirm/", {"months": months}, format="json").status_code == 422
+        assert client.post("/api/v1/recurring/confirm/", {"months": months}, format="json").status_code == 403
         changed = client.patch(
             f"/api/v1/recurring/months/{waiting[0]['id']}/", {"quantity": "1", "reason": "x"}, format="json"
         )
-        assert changed.status_code == (404 if who == "charlie" else 422)
+        assert changed.status_code == (404 if who == "charlie" else 403)
     assert (RecurringBooking.objects.count(), Booking.objects.count()) == (1, 0)
 
 
