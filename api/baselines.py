@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.amounts import AmountField
+from api.pages import page_after
 from api.prices import day_of
 from api.requests import SignedInRequest
 from api.scopes import HasScope
@@ -104,9 +105,7 @@ def asked_for(request: SignedInRequest) -> QuerySet[Baseline]:
     if asked.get("all") not in ("1", "true"):
         found = found.in_force(day_of(asked.get("on", "")))
     found = found.filter(**{column: asked[name] for name, column in FILTERS.items() if asked.get(name)})
-    if asked.get("after", "").isdecimal():
-        found = found.filter(pk__gt=int(asked["after"][:18]))
-    return found.select_related("team", "project").order_by("pk")
+    return found.select_related("team", "project")
 
 
 class BaselinesView(APIView):
@@ -129,9 +128,8 @@ class BaselinesView(APIView):
         ],
     )
     def get(self, request: SignedInRequest) -> Response:
-        page = list(asked_for(request)[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [baseline_answer(row) for row in page[:PAGE]], "next": following})
+        page, following = page_after(asked_for(request), request, PAGE)
+        return Response({"results": [baseline_answer(row) for row in page], "next": following})
 
     @extend_schema(operation_id="baselines_add", request=NewBaseline, responses={201: BaselineAnswer})
     def post(self, request: SignedInRequest) -> Response:

@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from api.requests import SignedInRequest
 from api.scopes import HasScope
+from api.times import MonthField
 from budgets.capacity.outlook import CapacityView, capacity_view
 from budgets.capacity.tables import card_rows, hours_text
 from budgets.models import Proposal
@@ -27,17 +28,9 @@ MOST_MONTHS = 60
 
 
 class CapacityQuery(serializers.Serializer):
-    start = serializers.CharField(
-        required=False, default="", help_text=_("A month such as 2027-01; this one if empty.")
-    )
+    start = MonthField(required=False, help_text=_("This month where none is named."))
     months = serializers.IntegerField(required=False, default=12, min_value=1, max_value=MOST_MONTHS)
     drafts = serializers.BooleanField(required=False, default=False, help_text=_("With the drafts one may see."))
-
-    def validate_start(self, value: str) -> Month | None:
-        try:
-            return Month.parse(value) if value else None
-        except ValueError as error:
-            raise serializers.ValidationError(_("Write a month such as 2027-01.")) from error
 
 
 class CardMonthSerializer(serializers.Serializer):
@@ -117,7 +110,7 @@ class CapacityEndpoint(APIView):
         asked = form.validated_data
         today = Organisation.current().today(timezone.now())
         drafts = Proposal.objects.visible_to(request.user) if asked["drafts"] else None
-        view = capacity_view(asked["start"] or Month.of(today), asked["months"], today=today, drafts=drafts)
+        view = capacity_view(asked.get("start") or Month.of(today), asked["months"], today=today, drafts=drafts)
         return Response(capacity_answer(view))
 
 

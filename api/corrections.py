@@ -15,6 +15,7 @@ from rest_framework.views import APIView
 
 from api.imports import IDEMPOTENCY, ImportSerializer
 from api.once import check_key
+from api.pages import page_after
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from overruns import tasks
@@ -59,13 +60,9 @@ class RejectedView(APIView):
 
     @extend_schema(operation_id="rejected_list", responses=RejectedPage, parameters=[OpenApiParameter("after", int)])
     def get(self, request: SignedInRequest, import_id: int) -> Response:
-        found = RejectedRow.objects.filter(delivery=visible_import(request, import_id)).order_by("pk")
-        after = request.query_params.get("after", "")
-        if after.isdecimal():
-            found = found.filter(pk__gt=int(after))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": RejectedSerializer(page[:PAGE], many=True).data, "next": following})
+        found = RejectedRow.objects.filter(delivery=visible_import(request, import_id))
+        page, following = page_after(found, request, PAGE)
+        return Response({"results": RejectedSerializer(page, many=True).data, "next": following})
 
 
 class RejectedFileView(APIView):

@@ -16,10 +16,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.pages import page_before
 from api.plan_schema import PLAN, PlanField
 from api.requests import SignedInRequest
 from api.scopes import HasScope
-from core.errors import DomainError, Fault
+from core.errors import DomainError
 from estimates import queries, services
 from estimates.engine.plan import PlanRefused, parse_plan
 from estimates.models import Estimate
@@ -146,11 +147,8 @@ class EstimatesView(APIView):
             found = found.filter(project__slug=project)
         if state := request.query_params.get("state"):
             found = found.filter(state=state)
-        if before := request.query_params.get("before"):
-            found = found.filter(pk__lt=whole_number(before))
-        page = list(found.order_by("-id")[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": EstimateSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": EstimateSerializer(page, many=True).data, "next": following})
 
     @extend_schema(request=NewEstimate, responses={201: EstimateDetailSerializer, 422: OpenApiTypes.OBJECT})
     def post(self, request: SignedInRequest) -> Response:
@@ -163,15 +161,6 @@ class EstimatesView(APIView):
         except PlanRefused as refused:
             raise said(refused) from None
         return Response(EstimateDetailSerializer(made).data, status=201)
-
-
-def whole_number(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
-        raise DomainError(
-            _("This is not a place in the list."),
-            faults=[Fault("before", text, _("is not a whole number"), _("what `next` of the page before said"))],
-        )
-    return int(text)
 
 
 class EstimateView(APIView):

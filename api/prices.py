@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from api.pages import page_after
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from core.errors import DomainError
@@ -112,11 +113,8 @@ class PricesView(APIView):
         found = Price.objects.filter(**{name: asked[name] for name in FILTERS if asked.get(name)})
         if asked.get("all") not in ("1", "true"):
             found = found.current(day_of(asked.get("on", ""))).filter(withdrawn=False)
-        if asked.get("after", "").isdecimal():
-            found = found.filter(pk__gt=int(asked["after"][:18]))
-        page = list(found.order_by("id")[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": PriceSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_after(found, request, PAGE)
+        return Response({"results": PriceSerializer(page, many=True).data, "next": following})
 
     @extend_schema(request=NewPrice, responses={201: PriceSerializer, 422: OpenApiTypes.OBJECT})
     def post(self, request: SignedInRequest) -> Response:

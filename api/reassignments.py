@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from api.once import KEY, once
+from api.pages import page_before
 from api.requests import ReasonSerializer, SignedInRequest, reason_of
 from api.rules import PreviewSerializer, may_allocate, may_look, preview_answer
 from api.scopes import HasScope
@@ -150,12 +151,8 @@ class ReassignmentsView(APIView):
     def get(self, request: SignedInRequest) -> Response:
         may_look(request)
         found = Reassignment.objects.select_related("project", "made_by", "reversed_by").prefetch_related("key_sets")
-        before = request.query_params.get("before", "")
-        if before.isdecimal():
-            found = found.filter(pk__lt=int(before))
-        page = list(found.order_by("-id")[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": ReassignmentSerializer(page[:PAGE], many=True).data, "next": following})
+        page, following = page_before(found, request, PAGE)
+        return Response({"results": ReassignmentSerializer(page, many=True).data, "next": following})
 
     @extend_schema(
         operation_id="reassignments_create",

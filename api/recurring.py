@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from api.amounts import AmountField
 from api.bookings import BookingSerializer
 from api.once import KEY, once
+from api.pages import page_after
 from api.requests import SignedInRequest
 from api.scopes import HasScope
 from api.times import MonthField
@@ -109,13 +110,9 @@ class RecurringListView(APIView):
 
     @extend_schema(operation_id="recurring_list", responses=RecurringPage, parameters=[OpenApiParameter("after", int)])
     def get(self, request: SignedInRequest) -> Response:
-        found = RecurringBooking.objects.visible_to(request.user).select_related("project").order_by("pk")
-        after = request.query_params.get("after", "")
-        if after.isdecimal():
-            found = found.filter(pk__gt=int(after))
-        page = list(found[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [recurring_answer(item) for item in page[:PAGE]], "next": following})
+        found = RecurringBooking.objects.visible_to(request.user).select_related("project")
+        page, following = page_after(found, request, PAGE)
+        return Response({"results": [recurring_answer(item) for item in page], "next": following})
 
     @extend_schema(
         operation_id="recurring_create", request=NewRecurring, responses={201: RecurringSerializer}, parameters=[KEY]
@@ -224,11 +221,8 @@ class DraftsView(APIView):
         found = drafts_in(MonthDraft.objects.visible_to(request.user), asked["state"])
         if asked.get("recurring"):
             found = found.filter(recurring=asked["recurring"])
-        if asked.get("after"):
-            found = found.filter(pk__gt=asked["after"])
-        page = list(found.select_related("recurring__project", "edited_by").order_by("pk")[: PAGE + 1])
-        following = page[PAGE - 1].pk if len(page) > PAGE else None
-        return Response({"results": [draft_answer(draft) for draft in page[:PAGE]], "next": following})
+        page, following = page_after(found.select_related("recurring__project", "edited_by"), request, PAGE)
+        return Response({"results": [draft_answer(draft) for draft in page], "next": following})
 
 
 class DraftChange(serializers.Serializer):

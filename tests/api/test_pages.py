@@ -29,7 +29,8 @@ def test_each_page_begins_where_the_one_before_ended(stage, monkeypatch):
 
 @pytest.mark.parametrize(
     "path", ["lines/?after=", "flags/?before=", "proposals/?before=", "guards/?before=", "assets/?before=",
-             "runs/?before=", "bookings/?before=", "imports/?before="]
+             "runs/?before=", "bookings/?before=", "imports/?before=", "estimates/?before=", "reassignments/?before=",
+             "baselines/?after=", "prices/?after=", "recurring/?after="]
 )  # fmt: skip
 @pytest.mark.parametrize("key", ["²", "１２", "-1", "9" * 5000])
 def test_what_is_no_key_is_refused_and_not_read_as_the_first_page(stage, path, key):
