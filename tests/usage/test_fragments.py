@@ -7,11 +7,13 @@ from decimal import Decimal
 
 import pytest
 
+from core.months import Month
 from usage.clusters.fragments import Stay, pieces_by_day
 from usage.clusters.hostlists import nodes_of
+from usage.clusters.jobs import queue_waits
 from usage.clusters.placed import fragments_of
 from usage.clusters.queries import days_of_cluster
-from usage.models import Cluster
+from usage.models import Cluster, Record
 
 from .bills import deliver
 from .test_clusters import hpc, no_worker  # noqa: F401
@@ -47,7 +49,7 @@ def test_a_list_of_nodes_is_read_or_named_nowhere(listed, nodes):
     assert nodes_of(listed) == nodes
 
 
-@pytest.mark.parametrize(("size", "hours", "waited"), [(None, 18, 6), (2, 10, 2), (1, 0, 0), (16, 18, 6)])
+@pytest.mark.parametrize(("size", "hours", "waited"), [(None, 18, 6), (3, 18, 6), (2, 10, 2), (1, 0, 0), (16, 18, 6)])
 def test_what_does_not_fill_a_piece_is_a_fragment(size, hours, waited):
     (day,) = pieces_by_day(JOBS, {"n1": 4, "n2": 4}, DAY, size)
 
@@ -109,6 +111,18 @@ def test_a_log_with_nodes_says_what_lay_in_pieces(hpc, db):  # noqa: F811
 
     assert (whole.accelerator, whole.size, whole.hours, whole.waited) == ("h100-sxm-80gb", 4, 18, 6)
     assert (pairs.size, pairs.hours, pairs.waited) == (2, 10, 2)
+
+
+def test_a_column_named_submit_that_holds_no_seconds_says_nothing_of_waiting(hpc, db):  # noqa: F811
+    hpc.lot.cards_per_node = 4
+    hpc.lot.save()
+    deliver_on_nodes(on_nodes(1, 3, "n1", 0, 10))
+    Record.objects.update(extra={"NodeList": "n1", "submit": "2026-03-04 by hand"})
+
+    (whole,) = fifth()
+
+    assert (whole.hours, whole.waited) == (10, 0)
+    assert queue_waits(Cluster.objects.get(), Month(2026, 3)) == []
 
 
 def test_without_nodes_or_their_cards_there_is_no_figure(hpc, db):  # noqa: F811

@@ -73,6 +73,16 @@ def test_metrics_of_a_run_that_names_the_job_stand_in(hpc):  # noqa: F811
     assert of_engine.utilised == Decimal("37.5")
 
 
+def test_a_run_of_another_project_says_nothing_of_the_job(hpc):  # noqa: F811
+    two_jobs()
+    run = Run.objects.create(slug="two", name="Two", job="2", project=hpc.project)
+    RunMetric.objects.create(run=run, name="DCGM_FI_DEV_GPU_UTIL a", step=1, value=50)
+
+    found = three_hours(hpc.cluster, date(2026, 3, 1), date(2026, 4, 1))[Month(2026, 3)]
+
+    assert found.utilised_of == 48
+
+
 def test_a_log_that_measures_nothing_says_so(hpc, client):  # noqa: F811
     log(job(1, "one", 2), job(2, "one", 2, day=6))
     client.force_login(hpc.operator)

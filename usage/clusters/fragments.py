@@ -16,6 +16,9 @@ from operator import itemgetter
 
 from .capacity import hours_between
 
+PLACES = Decimal("0.000001")
+"""Of parts of cards: what was held is taken off to the last digit when a job ends."""
+
 
 @dataclass(frozen=True)
 class Stay:
@@ -30,7 +33,7 @@ class Stay:
     @property
     def cards_on_a_node(self) -> Decimal:
         """Slurm does not say how many cards a job held on which node: as evenly as they divide."""
-        return self.cards / len(self.nodes)
+        return (self.cards / len(self.nodes)).quantize(PLACES)
 
     def held(self) -> Iterator[tuple[str, Decimal]]:
         """Whole cards go round: the first nodes hold one more."""
@@ -99,8 +102,8 @@ def pieces_by_day(
 
 
 def rest(cards: int, held: Decimal, size: int) -> Decimal:
-    """Free cards of a node that are left when pieces of a size were taken out."""
-    return max(cards - held, Decimal(0)) % size
+    """Free cards of a node that are left when pieces of a size were taken out; none of a node that nobody uses."""
+    return max(cards - held, Decimal(0)) % size if held else Decimal(0)
 
 
 WAITING, NEXT_DAY = "\0waiting", "\0day"

@@ -12,17 +12,17 @@ from teams.models import Organisation
 
 from ..ended import EndedHours
 from .models import Cluster
-from .queries import HOURS, job_days
+from .queries import HOURS, SUBMITTED, job_days
 
 COST = HOURS - 4
 """Where effective cost stands: four measures before the hours."""
-WAITS = """
+WAITS = f"""
     SELECT k.partition, count(*), percentile_cont(0.5) WITHIN GROUP (ORDER BY wait.seconds),
            percentile_cont(0.9) WITHIN GROUP (ORDER BY wait.seconds)
     FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id
     CROSS JOIN LATERAL (
-        SELECT extract(epoch FROM r.usage_start) - (r.extra->>'submit')::numeric AS seconds) AS wait
-    WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND r.extra ? 'submit'
+        SELECT extract(epoch FROM r.usage_start) - ({SUBMITTED}) AS seconds) AS wait
+    WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND wait.seconds IS NOT NULL
       AND (%(cluster)s = '' OR k.cluster = %(cluster)s)
       AND r.usage_start >= %(start)s AND r.usage_start < %(end)s
     GROUP BY k.partition ORDER BY k.partition

@@ -14,23 +14,22 @@ from teams.models import Organisation
 
 from ..models import Meaning
 from .capacity import CardDay
-from .fragments import Pieces, Stay, peaks, pieces_by_day
+from .fragments import PLACES, Pieces, Stay, peaks, pieces_by_day
 from .hostlists import nodes_of
 from .models import Cluster
-from .queries import kinds_of
+from .queries import SUBMITTED, kinds_of
 
 LONGEST_WAIT = timedelta(days=31)
 """A job that waited longer is looked for no further ahead than this."""
-STAYS = """
+STAYS = f"""
     SELECT coalesce(nullif(k.partition, ''), m.sku), m.accelerator, r.usage_start, r.usage_end, r.accelerator_hours,
-           coalesce(r.extra->>'NodeList', r.extra->>'nodes', k.extra->>'node', ''), (r.extra->>'submit')::bigint
+           coalesce(r.extra->>'NodeList', r.extra->>'nodes', k.extra->>'node', ''), {SUBMITTED}
     FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id JOIN usage_meter m ON m.id = k.meter_id
     WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND (%(cluster)s = '' OR k.cluster = %(cluster)s)
       AND r.accelerator_hours > 0 AND r.usage_end > %(start)s AND r.usage_start < %(last)s
-      AND (r.usage_start < %(end)s OR (r.extra->>'submit')::bigint < extract(epoch FROM %(end)s::timestamptz))
+      AND (r.usage_start < %(end)s OR {SUBMITTED} < extract(epoch FROM %(end)s::timestamptz))
 """
 HOUR = Decimal(3600)
-CARD_PLACES = Decimal("0.000001")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def stays_by_kind(cluster: Cluster, start: date, end: date) -> dict[str, tuple[l
             if nodes:
                 cards = hours * HOUR / Decimal((ended - began).total_seconds())
                 at = datetime.fromtimestamp(submitted, UTC) if submitted is not None else None
-                stays.append(Stay(began, ended, nodes, cards.quantize(CARD_PLACES).normalize(), at))
+                stays.append(Stay(began, ended, nodes, cards.quantize(PLACES).normalize(), at))
             else:
                 found[kind] = (stays, nodeless + hours)
     return found

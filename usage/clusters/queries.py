@@ -22,6 +22,8 @@ from .models import CardLot, CardWindow, Cluster
 
 HOURS = 3 + 1 + MEASURES.index("accelerator_hours")
 """Where the hours stand in an answer of `days_of_records` with three groups, behind them and the rows."""
+SUBMITTED = "CASE WHEN r.extra->>'submit' ~ '^[0-9]{1,11}$' THEN (r.extra->>'submit')::bigint END"
+"""Seconds since 1970 of a record `r`; null where a column of that name in a log of another kind says something else."""
 HELD_BY = ("x.day", "coalesce(nullif(k.partition, ''), m.sku)", "m.accelerator")
 PARTITIONS = """
     SELECT k.meter_id, min(k.cluster) AS cluster, min(coalesce(nullif(k.partition, ''), m.sku)) AS partition,

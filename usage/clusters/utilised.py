@@ -1,8 +1,9 @@
 """Three numbers that stay three: accelerator-hours that jobs asked for, that they held, and that were busy.
 
 What a log says of a job is in its record: `requested_hours` and `utilised_hours`. Where it is silent about busy cards,
-and a run that names the job carries DCGM's metrics, the mean of these times the hours held stands in. Jobs of which
-neither tells are not measured, and the figure says of how many held hours it speaks.
+and a run that names the job carries DCGM's metrics, the mean of these times the hours held stands in; a run of another
+project than the job's does not count, whatever job it names. Jobs of which neither tells are not measured, and the
+figure says of how many held hours it speaks.
 """
 
 from __future__ import annotations
@@ -23,26 +24,37 @@ ENGINE, DEVICE = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
 """A share of one, and percent; where both are there the first goes first."""
 SUMS = """
     WITH said AS MATERIALIZED (
-        SELECT r.usage_start, r.usage_end, r.job, r.accelerator_hours AS held,
+        SELECT r.id, r.key_set_id, r.usage_start, r.usage_end, r.job, r.accelerator_hours AS held,
                r.extra->>'requested_hours' AS asked, r.extra->>'utilised_hours' AS busy
         FROM usage_record r JOIN usage_keyset k ON k.id = r.key_set_id
         WHERE r.known_until_id IS NULL AND k.source_id = %(source)s AND (%(cluster)s = '' OR k.cluster = %(cluster)s)
           AND r.accelerator_hours > 0 AND r.usage_end > %(from)s AND r.usage_start < %(until)s),
     jobs AS (
-        SELECT usage_start, usage_end, job, held, CASE WHEN asked ~ %(number)s THEN asked::numeric END AS asked,
+        SELECT id, key_set_id, usage_start, usage_end, job, held,
+               CASE WHEN asked ~ %(number)s THEN asked::numeric END AS asked,
                CASE WHEN busy ~ %(number)s THEN busy::numeric END AS busy FROM said),
     runs AS (
-        SELECT run.job, coalesce(avg(metric.value) FILTER (WHERE metric.name LIKE %(engine)s),
+        SELECT run.job, run.project_id, coalesce(avg(metric.value) FILTER (WHERE metric.name LIKE %(engine)s),
                                  avg(metric.value) FILTER (WHERE metric.name LIKE %(device)s) / 100) AS share
         FROM usage_run run JOIN usage_runmetric metric ON metric.run_id = run.id
         WHERE run.job IN (SELECT job FROM jobs WHERE busy IS NULL AND job <> '') AND metric.name LIKE 'DCGM_FI_%%'
-        GROUP BY run.job)
+        GROUP BY run.id),
+    metered AS (
+        SELECT jobs.id, avg(runs.share) AS share
+        FROM jobs JOIN runs ON runs.job = jobs.job AND jobs.busy IS NULL
+        WHERE runs.project_id IS NULL OR EXISTS (
+            SELECT FROM usage_placement p
+            WHERE p.key_set_id = jobs.key_set_id AND p.known_until IS NULL AND p.project_id = runs.project_id
+              AND p.starts_on <= (jobs.usage_start AT TIME ZONE %(zone)s)::date
+              AND p.ends_on > (jobs.usage_start AT TIME ZONE %(zone)s)::date)
+        GROUP BY jobs.id)
     SELECT month::date, sum(held * part), sum(asked * part), sum(held * part) FILTER (WHERE asked IS NOT NULL),
            sum(used * part), sum(held * part) FILTER (WHERE used IS NOT NULL)
     FROM (
-        SELECT jobs.*, coalesce(busy, CASE WHEN runs.share BETWEEN 0 AND 1 THEN held * runs.share::numeric END) AS used,
+        SELECT jobs.*,
+               coalesce(busy, CASE WHEN metered.share BETWEEN 0 AND 1 THEN held * metered.share::numeric END) AS used,
                greatest(usage_start, %(from)s) AS begins, least(usage_end, %(until)s) AS ends
-        FROM jobs LEFT JOIN runs ON runs.job = jobs.job AND jobs.job <> '') AS job
+        FROM jobs LEFT JOIN metered ON metered.id = jobs.id) AS job
     CROSS JOIN LATERAL generate_series(date_trunc('month', begins AT TIME ZONE %(zone)s),
         (ends - interval '1 microsecond') AT TIME ZONE %(zone)s, interval '1 month') AS month
     CROSS JOIN LATERAL (
