@@ -43,22 +43,28 @@ def changes_of(delivery: Import, basis: str = Basis.EFFECTIVE) -> list[Change]:
     if delivery.live_at is None:
         return []
     asked = Between(delivery.live_at, delivery.live_at, basis)
+    cells = [
+        (name, cell, amount)
+        for name, side in (("new", "known_from_id"), ("old", "known_until_id"))
+        for cell, _delivery, amount in placed(
+            asked, f"{side} = ANY(%(window)s)", at="until", sign=1, delivery="NULL::bigint", window=[delivery.pk]
+        )
+    ]
+    counts = _counts(delivery, asked)
+    touched = {cell.project_id for _name, cell, _amount in cells} | {
+        project_id for _month, project_id, *_rest in counts
+    }
+    projects = Project.objects.select_related("team").in_bulk([pk for pk in touched if pk])
     found: dict[tuple, Change] = {}
-    projects: dict[int, Project] = {}
 
     def change(month: date, project_id: int | None, is_shared: bool, currency: str) -> Change:
-        if project_id and project_id not in projects:
-            projects[project_id] = Project.objects.select_related("team").get(pk=project_id)
-        project = projects[project_id] if project_id else None
-        return found.setdefault((month, project_id, is_shared, currency), Change(month, project, is_shared, currency))
+        empty = Change(month, projects.get(project_id or 0), is_shared, currency)
+        return found.setdefault((month, project_id, is_shared, currency), empty)
 
-    for name, which in (("new", "known_from_id = ANY(%(window)s)"), ("old", "known_until_id = ANY(%(window)s)")):
-        for cell, _delivery, amount in placed(
-            asked, which, at="until", sign=1, delivery="NULL::bigint", window=[delivery.pk]
-        ):
-            each = change(cell.month, cell.project_id, cell.is_shared, cell.currency)
-            setattr(each, name, EXACT.add(getattr(each, name), amount))
-    for month, project_id, is_shared, currency, added, removed, changed in _counts(delivery, asked):
+    for name, cell, amount in cells:
+        each = change(cell.month, cell.project_id, cell.is_shared, cell.currency)
+        setattr(each, name, EXACT.add(getattr(each, name), amount))
+    for month, project_id, is_shared, currency, added, removed, changed in counts:
         each = change(month, project_id, is_shared, currency)
         each.added, each.removed, each.changed = added, removed, changed
     return [found[key] for key in sorted(found, key=lambda key: (-key[0].toordinal(), key[3], key[1] or 0, key[2]))]
