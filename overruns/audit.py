@@ -128,11 +128,14 @@ def figures(kept: LineStatus, other: LineStatus, budget: Decimal) -> Iterator[tu
 
 
 def rollup_differences() -> list[Difference]:
-    """Days whose rollup is not what the records add up to."""
-    return [
-        Difference(f"rollup, {source}", str(day), exact_text(kept), exact_text(recomputed))
-        for source, day, kept, recomputed in differing_days()
-    ]
+    """Days whose rollup is not what the records add up to: in cost, or else in hours."""
+    found = []
+    for each in differing_days():
+        figure, kept, recomputed = str(each.day), each.kept, each.recomputed
+        if kept == recomputed and each.hours_kept != each.hours_recomputed:
+            figure, kept, recomputed = f"{each.day}, hours", each.hours_kept, each.hours_recomputed
+        found.append(Difference(f"rollup, {each.source}", figure, exact_text(kept), exact_text(recomputed)))
+    return found
 
 
 def conservation_differences() -> list[Difference]:

@@ -110,4 +110,5 @@ def test_hours_of_a_line_are_worked_out_again_like_its_money(stage, settings, tm
     found = {each["figure"]: (each["kept"], each["recomputed"]) for each in run_audit(now=timezone.now()).differences}
     assert found["hours, actual"] == ("59", "60")
     assert found["hours, headroom"] == ("41", "40")
+    assert found["2027-01-11, hours"] == ("19", "20")
     assert "actual" not in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -204,8 +204,19 @@ def rebuild_everything() -> None:
         )
 
 
-def differing_days() -> list[tuple[str, date, Decimal, Decimal]]:
-    """Source, day, effective cost kept and recomputed of each day whose rollup is not what the records add up to.
+class DifferingDay(NamedTuple):
+    """Effective cost and accelerator-hours of a day, in the rollup and by the records, where the two rows differ."""
+
+    source: str
+    day: date
+    kept: Decimal
+    recomputed: Decimal
+    hours_kept: Decimal
+    hours_recomputed: Decimal
+
+
+def differing_days() -> list[DifferingDay]:
+    """Each day whose rollup is not what the records add up to.
 
     One statement sees one moment: an import that comes meanwhile is in both or in none.
     """
@@ -215,15 +226,17 @@ def differing_days() -> list[tuple[str, date, Decimal, Decimal]]:
                     SELECT {DAILY_COLUMNS} FROM ({days_of_records(list(DAILY_KEYS.values()))}) AS d ({DAILY_COLUMNS})),
                 kept AS MATERIALIZED (SELECT {DAILY_COLUMNS} FROM usage_dailyusage),
                 odd AS (
-                    SELECT meter_id, day, effective, true AS is_kept
+                    SELECT meter_id, day, effective, accelerator_hours, true AS is_kept
                     FROM (SELECT * FROM kept EXCEPT ALL SELECT * FROM again) AS only_kept
                     UNION ALL
-                    SELECT meter_id, day, effective, false
+                    SELECT meter_id, day, effective, accelerator_hours, false
                     FROM (SELECT * FROM again EXCEPT ALL SELECT * FROM kept) AS only_again)
                 SELECT s.slug, day, coalesce(sum(effective) FILTER (WHERE is_kept), 0),
-                       coalesce(sum(effective) FILTER (WHERE NOT is_kept), 0)
+                       coalesce(sum(effective) FILTER (WHERE NOT is_kept), 0),
+                       coalesce(sum(accelerator_hours) FILTER (WHERE is_kept), 0),
+                       coalesce(sum(accelerator_hours) FILTER (WHERE NOT is_kept), 0)
                 FROM odd JOIN usage_meter m ON m.id = odd.meter_id JOIN usage_source s ON s.id = m.source_id
                 GROUP BY s.slug, day ORDER BY day, s.slug LIMIT 200""",
             {"zone": Organisation.current().time_zone},
         )
-        return cursor.fetchall()
+        return [DifferingDay._make(row) for row in cursor.fetchall()]
