@@ -157,11 +157,10 @@ class StatementsView(APIView):
 
     @extend_schema(operation_id="statements_list", responses=TeamMonths(many=True))
     def get(self, request: SignedInRequest) -> Response:
-        found = []
-        for team in teams_of(request).prefetch_related("projects").order_by("slug"):
-            months = statements.months_with_cost([project.pk for project in team.projects.all()])
-            found.append({"team": team.slug, "months": [str(Month.of(month)) for month in months]})
-        return Response(found)
+        found = statements.months_with_cost(teams_of(request).order_by("slug"))
+        return Response(
+            [{"team": team.slug, "months": [str(Month.of(month)) for month in months]} for team, months in found]
+        )
 
 
 class StatementView(APIView):

@@ -269,12 +269,20 @@ def csv_lines(found: Statement) -> Iterator[str]:
         yield writer.writerow([text if place in numbers else guarded(text) for place, text in enumerate(row)])
 
 
-def months_with_cost(projects: Sequence[int]) -> list[date]:
-    """Months in which some projects cost something, the newest first."""
+MOST_MONTHS = 36
+
+
+def months_with_cost(teams: Iterable[Team]) -> list[tuple[Team, list[date]]]:
+    """For each team the months in which its projects cost something, the newest first; one query for all."""
+    teams = list(teams)
+    found: dict[int, list[date]] = {team.pk: [] for team in teams}
     with connection.cursor() as cursor:
         cursor.execute(
-            """SELECT DISTINCT date_trunc('month', day)::date AS month FROM usage_dailyusage
-               WHERE project_id = ANY(%s) AND currency <> '' ORDER BY month DESC LIMIT 36""",
-            [list(projects)],
+            """SELECT DISTINCT p.team_id, date_trunc('month', u.day)::date AS month
+               FROM usage_dailyusage u JOIN teams_project p ON p.id = u.project_id
+               WHERE p.team_id = ANY(%s) AND u.currency <> '' ORDER BY month DESC""",
+            [list(found)],
         )
-        return [row[0] for row in cursor.fetchall()]
+        for team, month in cursor.fetchall():
+            found[team].append(month)
+    return [(team, found[team.pk][:MOST_MONTHS]) for team in teams]

@@ -64,11 +64,8 @@ def statement_list(request: PersonRequest) -> HttpResponse:
     """Statements by team and month, and the form of the export."""
     today = Organisation.current().today(timezone.now())
     month = Month.of(today)
-    teams = list(teams_of(request).prefetch_related("projects"))
     words = {
-        "teams": [
-            (team, statements.months_with_cost([project.pk for project in team.projects.all()])) for team in teams
-        ],
+        "teams": statements.months_with_cost(teams_of(request)),
         "form": ExportForm(initial={"start": (month + -1).start, "end": month.start}, teams=teams_of(request)),
     }
     return render(request, "web/usage/statement_list.html", words)
