@@ -29,8 +29,6 @@ class Form:
     """Words for people, which may be broken."""
     required: tuple[str, ...] = ()
     """What the header cannot do without."""
-    label: dict[str, str] = field(default_factory=dict)
-    """What a fault calls a column, where that is not the file's own name."""
     settings: dict[str, str] = field(default_factory=dict)
     separator: str = ","
     plain: dict[str, str] = field(default_factory=dict)
@@ -77,7 +75,8 @@ class Form:
         return self.text([[row[at] for at in kept] for row in rows])
 
     def called(self, part: str) -> str:
-        return self.label.get(part, getattr(self, part))
+        """The file's own name of a column, by which a fault names it."""
+        return getattr(self, part)
 
 
 FORMS = [
@@ -261,7 +260,6 @@ FORMS = [
         resource="Account",
         free="Note",
         required=("Day", "Amount", "Account"),
-        label={"cost": "cost", "optional": "quantity", "start": "start", "end": "end"},
         settings={
             "currency": "EUR",
             "columns": "start=Day,end=Until,cost=Amount,quantity=Hours,account=Account,charge_category=Kind,tags=Tags",

@@ -9,6 +9,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from budgets.actuals import metered_days
 from budgets.models import Asset, AssetCharge, AssetUse, Proposal
 from budgets.queries import line_status
 from budgets.services import assets
@@ -145,7 +146,7 @@ def test_a_month_that_no_line_carries_is_said(kept, client):
 def test_what_an_asset_charges_is_part_of_the_burn_of_the_line(kept):
     factories.cost(kept.second, 5, category="data", day=THIS.start)
 
-    series = actual_series(kept.taker, Decimal(0), now=timezone.now())
+    series = actual_series(kept.taker, metered_days([kept.taker.pk]), Decimal(0), now=timezone.now())
 
     assert series[-1][1] == 5 + 20
 
