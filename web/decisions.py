@@ -139,6 +139,7 @@ def proposal_page(
     rows = funding_rows(fundings(version, proposed)) if step and asked else []
     answered = asked_rows(version, asked)
     is_decided = bool(answered) and all(row["decided"] for row in answered)
+    approved = sum((row["decided"].amount for row in answered), ZERO) if is_decided else None
     shown = form or (decision_form(asked, rows, proposed) if ground else None)
     if shown is not None:
         hint_shortfalls(shown, rows)
@@ -154,7 +155,8 @@ def proposal_page(
         "may_decide": ground is not None,
         "in_place_of": ground.delegation.giver if ground and ground.delegation else None,
         "asked": answered,
-        "approved": sum((row["decided"].amount for row in answered), ZERO) if is_decided else None,
+        "approved": approved,
+        "is_cut": approved is not None and approved != version.ask_total,
         "difference": difference_words(before, version),
         "fundings": rows,
         "new_money": sum((row.funding.new_money for row in rows), ZERO),
@@ -257,10 +259,12 @@ def decision_form(
 ) -> DecisionForm:
     """Filled in with the whole ask, or what the step before decided; new money only where it was stated."""
     stated = {line.category: line.new_money for line in proposed if line.new_money is not None}
+    reasons = {line.category: line.reason for line in proposed}
     form = DecisionForm(asked=asked)
     for category, amount in asked.items():
         own = [row.funding for row in rows if row.funding.category == category]
         form.initial[f"{category}_amount"] = f"{sum((each.amount for each in own), ZERO) if own else amount:f}"
+        form.initial[f"{category}_reason"] = reasons.get(category, "")
         if category in stated:
             form.initial[f"{category}_new_money"] = f"{stated[category]:f}"
     return form
