@@ -53,6 +53,7 @@ def delegations_of(user: User, today: date) -> QuerySet[Delegation]:
     return (
         Delegation.objects.filter(receiver=user, starts_on__lte=today, ends_on__gt=today)
         .select_related("giver")
+        .prefetch_related("giver__memberships")
         .order_by("id")
     )
 
@@ -104,5 +105,7 @@ def steps_for(user: User, today: date) -> QuerySet[ApprovalStep]:
                 mine |= Q(role=role, escalated_at__isnull=False) & here
     for delegation in delegations_of(user, today):
         here = Q(version__proposal__project__team=delegation.team_id) if delegation.team_id else Q()
-        mine |= Q(role=delegation.role) & here & ~Q(version__proposal__requester=delegation.giver)
+        given = [held.team_id for held in delegation.giver.memberships.all() if held.role == delegation.role]
+        theirs = Q() if None in given else Q(version__proposal__project__team__in=given)
+        mine |= Q(role=delegation.role) & here & theirs & ~Q(version__proposal__requester=delegation.giver)
     return current_steps().filter(mine).exclude(version__proposal__requester=user).exclude(version__submitted_by=user)

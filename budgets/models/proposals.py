@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from estimates.hours import CardHours
 from estimates.models import Estimate
-from teams.models import CURRENCY_CHOICES, Project, User
+from teams.models import CURRENCY_CHOICES, Organisation, Project, User
 from usage.fields import ExactNumericField
 
 from .fields import LINE_CHOICES, MONEY, TASK_CHOICES, only_added
@@ -19,10 +19,29 @@ from .fields import LINE_CHOICES, MONEY, TASK_CHOICES, only_added
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser
 
+    from .approval import Delegation
+
 
 class ProposalQuerySet(models.QuerySet["Proposal"]):
     def visible_to(self, user: User | AnonymousUser) -> ProposalQuerySet:
-        return self.filter(project__in=Project.objects.visible_to(user))
+        """Of the projects a person sees, and of the teams where they decide in somebody's place these days."""
+        seen = Q(project__in=Project.objects.visible_to(user))
+        if isinstance(user, User):
+            seen |= Q(Exists(_stood_in_for(user)))
+        return self.filter(seen)
+
+
+def _stood_in_for(user: User) -> models.QuerySet[Delegation]:
+    """Delegations in force that reach the team of a proposal, by whoever has the role there still."""
+    today = Organisation.current().today(timezone.now())
+    team = OuterRef("project__team")
+    return user.delegations_held.filter(
+        Q(team=None) | Q(team=team),
+        Q(giver__memberships__team=None) | Q(giver__memberships__team=team),
+        giver__memberships__role=F("role"),
+        starts_on__lte=today,
+        ends_on__gt=today,
+    )
 
 
 class Proposal(models.Model):

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from budgets.funding import LineDecision
@@ -284,6 +285,26 @@ def test_while_someone_is_away_another_decides_in_their_place(stage):
 
     assert decision.delegation.giver == stage.manager
     assert line_status(BudgetLine.objects.get()).committed == 800
+
+
+def test_a_deputy_of_another_team_sees_what_waits_for_them_and_nothing_else(stage, client):
+    today = timezone.now().date()
+    days = {"starts_on": today, "ends_on": today + timedelta(1)}
+    Delegation.objects.create(giver=stage.manager, receiver=stage.charlie, role="manager", **days)
+    proposal, step = factories.submitted(stage.project, stage.alice, {("compute", "2027-02"): 800})
+    third = people.team("Third")
+    people.member(stage.bob, third, Role.MEMBER)
+    foreign, _foreign_step = factories.submitted(
+        people.project(third, "Third"), stage.bob, {("compute", "2027-02"): 800}
+    )
+    client.force_login(stage.charlie)
+
+    assert list(proposals_waiting_for(stage.charlie)) == [proposal]
+    assert client.get(reverse("proposal", args=[proposal.pk])).status_code == 200
+    assert client.get(reverse("proposal", args=[foreign.pk])).status_code == 404
+    approval.approve_proposal(step, by=stage.charlie)
+    Delegation.objects.update(ends_on=today, starts_on=today - timedelta(2))
+    assert client.get(reverse("proposal", args=[proposal.pk])).status_code == 404
 
 
 def test_a_delegation_that_is_over_or_given_by_who_asks_does_not_count(stage):
