@@ -239,7 +239,8 @@ def make_people(password: str) -> dict[str, User]:
     give_password([people[row[1]] for row in LOGINS], password)
     keeper = people["finance@example.com"]
     Membership.objects.get_or_create(user=keeper, team=None, role=Role.PRICE_KEEPER)
-    admit_price_keeper(keeper)
+    admit(keeper, "estimates", "accelerator", "price")
+    admit(people["director@example.com"], "budgets", "approvalrule", "delegation")
     return people
 
 
@@ -253,13 +254,11 @@ def give_password(logins: list[User], password: str) -> None:
         person.save(update_fields=["password"])
 
 
-def admit_price_keeper(keeper: User) -> None:
-    """Into the admin panel, for the tables a price keeper keeps."""
-    keeper.is_staff = True
-    keeper.save(update_fields=["is_staff"])
-    keeper.user_permissions.set(
-        Permission.objects.filter(content_type__app_label="estimates", content_type__model__in=["accelerator", "price"])
-    )
+def admit(person: User, app: str, *tables: str) -> None:
+    """Into the admin panel, for the tables that this person keeps."""
+    person.is_staff = True
+    person.save(update_fields=["is_staff"])
+    person.user_permissions.set(Permission.objects.filter(content_type__app_label=app, content_type__model__in=tables))
 
 
 def make_reference_data(people: dict[str, User], now: datetime) -> None:
