@@ -174,10 +174,16 @@ def endings_of(lines: Sequence[BudgetLine], *, now: datetime) -> list[Ending]:
             line,
             statuses[line.pk],
             carrying.carried_by(carrying.MONEY, line, statuses[line.pk]),
-            carrying.carried_by(carrying.HOURS, line, hours[line.pk].status) if line.pk in hours else Decimal(0),
+            hours_carried(line, hours[line.pk].status) if line.pk in hours else Decimal(0),
         )
         for line in lines
     ]
+
+
+def hours_carried(line: BudgetLine, status: LineStatus) -> Decimal:
+    """What the line would carry over of its accelerator-hours: nothing to a line that counts them otherwise."""
+    amount = carrying.carried_by(carrying.HOURS, line, status)
+    return amount if amount and services.hours_can_follow(line) else Decimal(0)
 
 
 @login_required

@@ -31,6 +31,7 @@ from budgets.services.proposals import WRITABLE
 from budgets.versions import ask_at_todays_prices, leaves, version_before
 from core.errors import DomainError
 from core.vocabulary import Category, TaskType
+from estimates.models import Accelerator
 from overruns.queries import latest_forecasts
 from retrospectives.models import Retrospective
 from retrospectives.queries import measured_like
@@ -176,11 +177,20 @@ def proposal_page(
         "other": sum(approved_before(found, today).values(), ZERO) if step else None,
         **evidence_words(version, request.user),
         "unclear_assets": uses_without_clearance(found),
-        "capacity": heaviest_month(version) if step and permissions.may_see_capacity(request.user) else None,
+        **(capacity_words(version) if step and permissions.may_see_capacity(request.user) else {}),
         "retrospective": Retrospective.objects.filter(proposal=found).first(),
         **what_may(request.user, found, versions),
     }
     return render(request, "web/proposals/proposal.html", words, status=422 if form is not None else 200)
+
+
+def capacity_words(version: ProposalVersion) -> dict[str, Any]:
+    """The month in which this ask and what is approved want most of a card, and what the card is called."""
+    heaviest = heaviest_month(version)
+    if heaviest is None:
+        return {}
+    card = Accelerator.objects.filter(slug=heaviest.accelerator).first()
+    return {"capacity": heaviest, "capacity_card": card.name if card else heaviest.accelerator}
 
 
 def evidence_words(version: ProposalVersion, user: User) -> dict[str, Any]:

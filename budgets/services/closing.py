@@ -299,6 +299,12 @@ def next_line(line: BudgetLine) -> BudgetLine:
     return made
 
 
+def hours_can_follow(line: BudgetLine) -> bool:
+    """Whether the next line counts accelerator-hours as this one does, or counts none yet; others are not carried."""
+    found = BudgetLine.objects.open().filter(**kind_of(line), start=line.end).first()
+    return found is None or HOURS.takes(found, HOURS.unit(line))
+
+
 def kind_of(line: BudgetLine) -> dict[str, object]:
     """What lines of one kind have in common; they follow each other in time."""
     return {

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from budgets.closed_hours import restated_hours
 from budgets.hours import hours_of_lines
@@ -19,6 +20,7 @@ from teams.models import ClosedMonth
 from tests.budgets import factories
 from tests.usage import factories as usage
 from usage.models import DailyUsage, Meter, Source
+from web.closing import endings_of
 
 JANUARY, FEBRUARY, MARCH = (Month(2027, number) for number in (1, 2, 3))
 IN_JANUARY = datetime(2027, 1, 20, 9, tzinfo=UTC)
@@ -157,6 +159,7 @@ def test_hours_open_the_next_line_even_where_no_money_goes_on(stage):
 def test_hours_never_go_to_a_line_that_is_kept_in_the_other_unit(stage):
     january, february = of(JANUARY, stage, rollover="all"), of(FEBRUARY, stage, "50", "equivalent")
 
+    assert [ending.hours for ending in endings_of([january], now=timezone.now())] == [0]
     close(stage)
 
     assert (figures(january)[0], figures(february)[0]) == (100, 50)
